@@ -1,0 +1,234 @@
+//! Definitions, ready to use: what an applied revision says about tasks, models, pools and providers. The
+//! service reads them from TOML, checks them as a whole and hands them on in this form.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::extract::{Policy, Schema};
+use crate::money::Price;
+use crate::prompt::Prompt;
+use crate::retry::RetryPolicy;
+use crate::time::Millis;
+
+/// All definitions of one revision.
+#[derive(Debug, Clone, Default)]
+pub struct Definitions {
+    /// Providers by name.
+    pub providers: BTreeMap<String, Arc<Provider>>,
+    /// Pools by name.
+    pub pools: BTreeMap<String, Arc<Pool>>,
+    /// Models by name.
+    pub models: BTreeMap<String, Arc<Model>>,
+    /// Tasks by name.
+    pub tasks: BTreeMap<String, Arc<Task>>,
+}
+
+/// A place that runs models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    /// Its name in the definitions.
+    pub name: String,
+    /// The address up to and including the version, without a slash at its end: `https://api.openai.com/v1`.
+    pub base_url: String,
+    /// Where the key comes from; absent for servers that want none.
+    pub credential: Option<Credential>,
+    /// How long each part of a call may take.
+    pub deadlines: Deadlines,
+}
+
+/// Where a secret is found when it is needed; never the secret itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Credential {
+    /// In an environment variable of the process.
+    Env(String),
+    /// In a file that the process can read; surrounding white space is dropped.
+    File(String),
+}
+
+/// How long each part of a provider call may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadlines {
+    /// Until the connection stands, TLS included. Default 5 s.
+    pub connect: Millis,
+    /// From then until the first byte of the answer. Default 60 s.
+    pub first_byte: Millis,
+    /// Between two pieces of the answer. Default 30 s.
+    pub idle: Millis,
+    /// For the whole attempt. Default 120 s.
+    pub total: Millis,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            connect: Millis::from_secs(5),
+            first_byte: Millis::from_secs(60),
+            idle: Millis::from_secs(30),
+            total: Millis::from_secs(120),
+        }
+    }
+}
+
+/// A capacity domain: one provider account, project or model group whose limits are shared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// Its name in the definitions.
+    pub name: String,
+    /// The provider that its models are called at.
+    pub provider: Arc<Provider>,
+    /// What it may take.
+    pub limits: PoolLimits,
+}
+
+/// What a pool may take; an absent limit does not limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PoolLimits {
+    /// Calls in any sliding minute.
+    pub requests_per_minute: Option<u64>,
+    /// Tokens in both directions in any sliding minute.
+    pub tokens_per_minute: Option<u64>,
+    /// Calls at the same time.
+    pub max_in_flight: Option<u64>,
+}
+
+/// What a model is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Endpoint {
+    /// Chat completions.
+    Chat,
+    /// Embeddings.
+    Embeddings,
+}
+
+/// A model of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// Its name in the definitions.
+    pub name: String,
+    /// The pool whose limits it shares.
+    pub pool: Arc<Pool>,
+    /// Its name at the provider.
+    pub provider_model: String,
+    /// What it is called for.
+    pub endpoint: Endpoint,
+    /// Tokens that input and output may have together.
+    pub context_tokens: u64,
+    /// Tokens that an answer may have at most.
+    pub max_output_tokens: u64,
+    /// What tokens cost.
+    pub price: Price,
+    /// How a JSON Schema is passed on: strictly, as plain JSON mode, or not at all.
+    pub structured_output: StructuredOutput,
+}
+
+/// How a provider is told what shape the answer must have. The answer is validated here in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StructuredOutput {
+    /// `response_format: {type: json_schema, strict: true}`.
+    #[default]
+    JsonSchema,
+    /// `response_format: {type: json_object}`.
+    JsonObject,
+    /// By the prompt alone.
+    None,
+}
+
+/// A named definition of work.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// What it is for, in the words of its author.
+    pub description: String,
+    /// What kind of work it is, with what only that kind has.
+    pub kind: TaskKind,
+    /// The model that its calls go to.
+    pub model: Arc<Model>,
+    /// The most tokens that an answer may have, whatever a request asks for.
+    pub max_output_tokens: u64,
+    /// Request parameters beside the model and the limits, as JSON: the task's own defaults.
+    pub params: serde_json::Map<String, serde_json::Value>,
+    /// Names of parameters that a request may set.
+    pub allowed_params: Vec<String>,
+    /// How failed tries are repeated.
+    pub retry: RetryPolicy,
+    /// What happens when nobody knows whether a call was billed.
+    pub on_unknown: OnUnknown,
+    /// How long a job may take when its request does not say.
+    pub default_ttl: Millis,
+    /// How long one attempt may take.
+    pub attempt_total: Millis,
+    /// What happens when the budget is used up.
+    pub at_budget: AtBudget,
+    /// How long a person has for a review.
+    pub review_due: Millis,
+    /// Covers everything above that can change a result.
+    pub digest: Digest,
+}
+
+/// What kind of work a task is.
+#[derive(Debug, Clone)]
+pub enum TaskKind {
+    /// One model call: chat or embeddings.
+    Llm {
+        /// Put before the messages of a request, where the task has one.
+        prompt: Option<Arc<Prompt>>,
+    },
+    /// A document in, JSON by schema and policy out.
+    Extract(Arc<Extraction>),
+}
+
+impl TaskKind {
+    /// The name in the API and the database.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            TaskKind::Llm { .. } => "llm",
+            TaskKind::Extract(_) => "extract",
+        }
+    }
+}
+
+/// What an `extract` task works by.
+#[derive(Debug, Clone)]
+pub struct Extraction {
+    /// What the model is told.
+    pub prompt: Arc<Prompt>,
+    /// What the output must look like.
+    pub schema: Arc<Schema>,
+    /// What the output must satisfy.
+    pub policy: Arc<Policy>,
+    /// The policy's name and version, as provenance says it: `invoice@1`.
+    pub policy_name: String,
+    /// How often the model is told its findings and asked again. At most 1.
+    pub corrections: u32,
+}
+
+/// What happens when nobody knows whether a call was billed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUnknown {
+    /// The call is made again: right for calls without effects outside.
+    #[default]
+    Retry,
+    /// The job fails rather than pay twice.
+    Once,
+    /// A person decides.
+    Review,
+}
+
+/// What happens to a job when its tenant's budget is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtBudget {
+    /// It waits for the next period or a higher limit, until its deadline.
+    #[default]
+    Wait,
+    /// It is refused when it is submitted.
+    Refuse,
+}

@@ -1,0 +1,199 @@
+//! Events: one fact about a job each, kept and published as CloudEvents 1.0 in structured JSON.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::id::{Incarnation, JobId};
+use crate::job::{Failure, State};
+use crate::time::Timestamp;
+
+/// What happened to a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are those of the lifecycle's commands and states")]
+pub enum EventType {
+    Accepted,
+    Ready,
+    Claimed,
+    StepDone,
+    Progress,
+    RetryScheduled,
+    Waiting,
+    ReviewRequired,
+    Succeeded,
+    Failed,
+    Cancelled,
+    Replayed,
+}
+
+impl EventType {
+    /// Every type.
+    pub const ALL: [EventType; 12] = [
+        EventType::Accepted,
+        EventType::Ready,
+        EventType::Claimed,
+        EventType::StepDone,
+        EventType::Progress,
+        EventType::RetryScheduled,
+        EventType::Waiting,
+        EventType::ReviewRequired,
+        EventType::Succeeded,
+        EventType::Failed,
+        EventType::Cancelled,
+        EventType::Replayed,
+    ];
+
+    /// The part of the CloudEvents type that differs, and the column's value.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EventType::Accepted => "accepted",
+            EventType::Ready => "ready",
+            EventType::Claimed => "claimed",
+            EventType::StepDone => "step_done",
+            EventType::Progress => "progress",
+            EventType::RetryScheduled => "retry_scheduled",
+            EventType::Waiting => "waiting",
+            EventType::ReviewRequired => "review_required",
+            EventType::Succeeded => "succeeded",
+            EventType::Failed => "failed",
+            EventType::Cancelled => "cancelled",
+            EventType::Replayed => "replayed",
+        }
+    }
+
+    /// The type of that name.
+    pub fn from_name(name: &str) -> Option<EventType> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Everything that an event of a job says.
+#[derive(Debug, Clone)]
+pub struct JobEvent<'a> {
+    /// What happened.
+    pub kind: EventType,
+    /// To which job.
+    pub job_id: JobId,
+    /// The task's name.
+    pub task: &'a str,
+    /// The job's state after it.
+    pub state: State,
+    /// The job's version after it.
+    pub state_version: u64,
+    /// When.
+    pub at: Timestamp,
+    /// The correlation id of the job, if it has one.
+    pub correlation_id: Option<&'a str>,
+    /// The caller's metadata, as JSON text, if there is any.
+    pub metadata: Option<&'a str>,
+    /// Why it failed, or why a person must look.
+    pub failure: Option<&'a Failure>,
+}
+
+/// The store that an event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The store's identity.
+    pub store_id: u64,
+    /// Its life since the last restore.
+    pub incarnation: Incarnation,
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    specversion: &'static str,
+    id: String,
+    source: String,
+    r#type: String,
+    subject: JobId,
+    time: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correlationid: Option<&'a str>,
+    datacontenttype: &'static str,
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    job_id: JobId,
+    task: &'a str,
+    state: State,
+    state_version: u64,
+    metadata: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a Failure>,
+}
+
+impl Origin {
+    /// The CloudEvents `source` of this store's events.
+    pub fn source(&self) -> String {
+        format!("/forebay/{:016x}", self.store_id)
+    }
+
+    /// The CloudEvents `id`: the incarnation and the event's number in this store's log.
+    pub fn event_id(&self, number: i64) -> String {
+        format!("evt_{}{number:016x}", self.incarnation)
+    }
+
+    /// The bytes of an event: written once, then published as they are by every reader of the log.
+    pub fn envelope(&self, number: i64, event: &JobEvent<'_>) -> Vec<u8> {
+        let envelope = Envelope {
+            specversion: "1.0",
+            id: self.event_id(number),
+            source: self.source(),
+            r#type: format!("dev.forebay.job.{}.v1", event.kind.name()),
+            subject: event.job_id,
+            time: event.at,
+            correlationid: event.correlation_id,
+            datacontenttype: "application/json",
+            data: Data {
+                job_id: event.job_id,
+                task: event.task,
+                state: event.state,
+                state_version: event.state_version,
+                metadata: event.metadata.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
+                result_url: (event.state == State::Succeeded)
+                    .then(|| format!("/v1/jobs/{}/result", event.job_id)),
+                failure: event.failure,
+            },
+        };
+        // Every member is text, a number or valid JSON, so that writing it to memory can't fail.
+        serde_json::to_vec(&envelope).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::FailureClass;
+
+    #[test]
+    fn the_envelope_is_a_cloud_event() {
+        let origin = Origin { store_id: 0xabc, incarnation: Incarnation(7) };
+        let job_id = JobId::new(Timestamp::from_millis(0), [1; 10]);
+        let failure = Failure::new(FailureClass::Deadline, "too late");
+        let event = JobEvent {
+            kind: EventType::Failed,
+            job_id,
+            task: "invoice",
+            state: State::FailedTerminal,
+            state_version: 3,
+            at: Timestamp::from_millis(1_000),
+            correlation_id: Some("inv-1"),
+            metadata: Some(r#"{"order":"4711"}"#),
+            failure: Some(&failure),
+        };
+        let envelope: Value = serde_json::from_slice(&origin.envelope(18, &event)).unwrap();
+        assert_eq!(
+            envelope,
+            serde_json::json!({
+                "specversion": "1.0", "id": "evt_000000070000000000000012", "source": "/forebay/0000000000000abc",
+                "type": "dev.forebay.job.failed.v1", "subject": job_id, "time": "1970-01-01T00:00:01.000Z",
+                "correlationid": "inv-1", "datacontenttype": "application/json",
+                "data": {"job_id": job_id, "task": "invoice", "state": "FAILED_TERMINAL", "state_version": 3,
+                         "metadata": {"order": "4711"}, "failure": {"class": "deadline", "message": "too late"}},
+            })
+        );
+    }
+}
