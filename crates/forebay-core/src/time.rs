@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// The last moment that every offset of RFC 3339 can write.
-const MAX_MILLIS: i64 = 253_402_207_200_999;
+/// Where time stops here: in the last month that RFC 3339 can write, whatever the offset.
+const MAX_MILLIS: i64 = 253_399_622_400_000;
 
 impl Timestamp {
     /// The time that many milliseconds after 1970-01-01T00:00:00Z.
@@ -24,7 +24,7 @@ impl Timestamp {
         self.0
     }
 
-    /// This much later; stops at the end of the year 9999 instead of wrapping.
+    /// This much later; stops in December of the year 9999 instead of wrapping.
     pub const fn after(self, span: Millis) -> Self {
         let sum = self.0.saturating_add(span.0);
         Self(if sum > MAX_MILLIS { MAX_MILLIS } else { sum })
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn arithmetic_never_wraps() {
         let end = Timestamp::from_millis(i64::MAX - 1).after(Millis::new(i64::MAX));
-        assert_eq!(end.to_string(), "9999-12-30T22:00:00.999Z");
+        assert_eq!(end.to_string(), "9999-12-01T00:00:00.000Z");
         assert_eq!(Timestamp::from_millis(5).since(Timestamp::from_millis(9)), Millis::ZERO);
     }
 }
