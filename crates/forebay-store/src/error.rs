@@ -1,0 +1,41 @@
+//! What can go wrong below the domain. That a job is in another state or a key is taken is no error: the
+//! verbs say so in their results.
+
+/// A failure of the store itself.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has the file open.
+    #[error(
+        "{path} is in use by another process: an embedded store belongs to one process at a time. \
+         Stop the other one, or talk to it over HTTP (FOREBAY_URL)"
+    )]
+    InUse {
+        /// The database file.
+        path: String,
+    },
+    /// The file was written by a newer build, or its migrations were changed.
+    #[error("{path} can't be used by this build: {reason}")]
+    Incompatible {
+        /// The database file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The store can't take writes at the moment: disk full, read-only, closing.
+    #[error("the store can't take writes at the moment: {0}")]
+    Unavailable(String),
+    /// What is stored does not read as it should.
+    #[error("a stored value can't be read: {0}")]
+    Corrupt(String),
+    /// The database refused a statement.
+    #[error("the database refused: {0}")]
+    Database(String),
+    /// A blob can't be read or written.
+    #[error("blob {digest}: {reason}")]
+    Blob {
+        /// Which one.
+        digest: String,
+        /// Why.
+        reason: String,
+    },
+}

@@ -1,0 +1,125 @@
+use std::collections::BTreeMap;
+
+use forebay_core::definition::PoolLimits;
+use forebay_core::digest::Digest;
+use forebay_core::grant::Reservation;
+use forebay_core::id::{AttemptId, ClaimId, JobId};
+use forebay_core::money::Price;
+use forebay_core::time::{Millis, Timestamp};
+use forebay_core::window::Full;
+
+use super::Bytes;
+
+/// A worker asks for jobs of one pool.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Names this call, so that the unknown outcome of its commit can be resolved by looking.
+    pub id: ClaimId,
+    /// The pool.
+    pub pool: String,
+    /// Its limits now.
+    pub limits: PoolLimits,
+    /// What its models cost now.
+    pub prices: BTreeMap<String, ModelPrice>,
+    /// The most jobs to take.
+    pub slots: usize,
+    /// How long the worker is undisturbed.
+    pub lease: Millis,
+    /// Who asks: the process.
+    pub worker: String,
+    /// The build that will run the jobs.
+    pub build: &'static str,
+}
+
+/// What a model's tokens cost now.
+pub type ModelPrice = Price;
+
+/// What a claim brought.
+#[derive(Debug, Clone, Default)]
+pub struct ClaimReply {
+    /// The jobs, in the order of their turn.
+    pub claimed: Vec<Claimed>,
+    /// The limit that kept more jobs from being taken.
+    pub full: Option<Full>,
+    /// When it is worth asking again even if nothing happens until then.
+    pub next: Option<Timestamp>,
+}
+
+/// A job that a worker owns now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Which job.
+    pub job_id: JobId,
+    /// Whose.
+    pub tenant: i64,
+    /// The attempt that was written for it.
+    pub attempt_id: AttemptId,
+    /// The owner's fence.
+    pub fence: u64,
+    /// When capacity was granted.
+    pub granted_at: Timestamp,
+    /// What was set aside.
+    pub reserved: Reservation,
+}
+
+/// What a worker needs to know to run a step.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// Which job.
+    pub job_id: JobId,
+    /// Whose.
+    pub tenant: i64,
+    /// The task's name.
+    pub task: String,
+    /// The revision that it runs by.
+    pub revision: u32,
+    /// The generation.
+    pub generation: u32,
+    /// The current step's number.
+    pub step: u32,
+    /// The current step's kind.
+    pub step_kind: String,
+    /// The current step's model.
+    pub model: String,
+    /// The output limit that was reserved.
+    pub output_tokens: u64,
+    /// Until when machines may work on it.
+    pub deadline: Timestamp,
+    /// The stored request.
+    pub input: Bytes,
+    /// The document it reads.
+    pub document: Option<Digest>,
+    /// What the finished steps of this generation left behind, oldest first.
+    pub journal: Vec<Bytes>,
+}
+
+/// A job that a worker holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Which job.
+    pub job_id: JobId,
+    /// Its attempt, whose grant is extended too.
+    pub attempt_id: AttemptId,
+    /// The owner's fence.
+    pub fence: u64,
+}
+
+/// What became of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extended {
+    /// Which job.
+    pub job_id: JobId,
+    /// Whether it is still the worker's.
+    pub kept: bool,
+}
+
+/// A running job whose owner has not been heard of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lapsed {
+    /// Which job.
+    pub job_id: JobId,
+    /// The task's name, for its retry policy.
+    pub task: String,
+    /// The revision it runs by.
+    pub revision: u32,
+}

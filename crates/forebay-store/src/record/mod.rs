@@ -1,0 +1,21 @@
+//! What the verbs take and give.
+
+mod accept;
+mod access;
+mod claim;
+mod job;
+mod log;
+mod step;
+
+pub use accept::{AcceptRefused, Accepted, NewJob, NewStep};
+pub use access::{
+    BudgetPeriod, DocumentRecord, KeyRecord, NewDocument, NewKey, NewRevision, RevisionRecord, Scope,
+    TenantRecord, TenantSettings,
+};
+pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, Work};
+pub use job::{
+    AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, PoolStatus, Queue, ResultRecord,
+    ReviewRecord, StepRecord, UsageQuery, UsageRow,
+};
+pub use log::{Changed, EventPage, EventQuery, EventRecord};
+pub use step::{AttemptClose, Bytes, Committed, NewResult, NewReview, StepCommit, Then};

@@ -1,0 +1,217 @@
+//! What can be asked of a store, by concern. Each verb is one transaction or one consistent read.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use forebay_core::digest::Digest;
+use forebay_core::event::Origin;
+use forebay_core::id::{AttemptId, JobId, KeyId};
+use forebay_core::lifecycle::Failed;
+use forebay_core::time::{Millis, Timestamp};
+use tokio::sync::{Notify, broadcast};
+
+use crate::StoreError;
+use crate::record::{
+    AcceptRefused, Accepted, AttemptRecord, Cancelled, Changed, Claim, ClaimReply, Committed, DocumentRecord,
+    EventPage, EventQuery, Extended, Held, JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, NewDocument,
+    NewJob, NewKey, NewRevision, PoolStatus, Queue, ResultRecord, ReviewRecord, RevisionRecord, StepCommit,
+    StepRecord, TenantRecord, TenantSettings, UsageQuery, UsageRow, Work,
+};
+
+/// Everything that the service needs of a store.
+pub trait Store:
+    Accept + Claims + Steps + Upkeep + Jobs + Inspect + Log + Reviews + Access + Revisions + Documents + Signals
+{
+}
+
+impl<T> Store for T where
+    T: Accept
+        + Claims
+        + Steps
+        + Upkeep
+        + Jobs
+        + Inspect
+        + Log
+        + Reviews
+        + Access
+        + Revisions
+        + Documents
+        + Signals
+{
+}
+
+/// Taking jobs in.
+#[async_trait]
+pub trait Accept: Send + Sync {
+    /// Looks the idempotency key up and, when it is new, admits the job and commits it with its input, its
+    /// first step and its event (I1, I2). A replay of an accepted job passes no admission (I20).
+    async fn accept(&self, job: NewJob) -> Result<Result<Accepted, AcceptRefused>, StoreError>;
+}
+
+/// Handing jobs out.
+#[async_trait]
+pub trait Claims: Send + Sync {
+    /// Takes up to `claim.slots` due jobs of one pool for a worker: ownership, attempt, capacity and money in
+    /// one transaction, tenants in turn.
+    async fn claim(&self, claim: Claim) -> Result<ClaimReply, StoreError>;
+
+    /// Reads what a worker needs to run jobs it has claimed, in the order given.
+    async fn work(&self, jobs: Vec<JobId>) -> Result<Vec<Work>, StoreError>;
+
+    /// Prolongs the leases of jobs and of their grants; says which are lost.
+    async fn extend(&self, held: Vec<Held>, lease: Millis) -> Result<Vec<Extended>, StoreError>;
+}
+
+/// Writing what became of an attempt.
+#[async_trait]
+pub trait Steps: Send + Sync {
+    /// Settles the attempt and moves its job on, guarded by fence and incarnation (I12, I24). When the job
+    /// belongs to somebody else by now, only evidence is kept on the attempt, and the permit is returned.
+    async fn commit_step(&self, commit: StepCommit) -> Result<Committed, StoreError>;
+}
+
+/// What maintenance does. Each verb acts on the row as it is now, never on what was read before (I13, I15).
+#[async_trait]
+pub trait Upkeep: Send + Sync {
+    /// Running jobs whose lease has lapsed, longest first.
+    async fn lapsed(&self, limit: usize) -> Result<Vec<Lapsed>, StoreError>;
+
+    /// Takes a job from an owner whose lease has lapsed. `None` when there is nothing to do any more.
+    async fn rescue(&self, job: JobId, lost: Failed) -> Result<Option<JobRecord>, StoreError>;
+
+    /// Jobs that wait for machines and are past their deadline, longest first.
+    async fn overdue(&self, limit: usize) -> Result<Vec<JobId>, StoreError>;
+
+    /// Ends a job past its deadline. `None` when there is nothing to do any more.
+    async fn expire(&self, job: JobId) -> Result<Option<JobRecord>, StoreError>;
+
+    /// Returns permits whose lease has lapsed and whose attempt is closed; says how many.
+    async fn sweep_grants(&self, limit: usize) -> Result<usize, StoreError>;
+}
+
+/// Looking at jobs, and ending them by request. Every verb is bound to a tenant (I27).
+#[async_trait]
+pub trait Jobs: Send + Sync {
+    /// A job of the tenant.
+    async fn job(&self, tenant: i64, job: JobId) -> Result<Option<JobRecord>, StoreError>;
+
+    /// A page of the tenant's jobs, newest first.
+    async fn jobs(&self, tenant: i64, query: JobQuery) -> Result<JobPage, StoreError>;
+
+    /// Ends a job by request. `None` when the tenant has no such job.
+    async fn cancel(&self, tenant: i64, job: JobId) -> Result<Option<Cancelled>, StoreError>;
+
+    /// The result of the job's latest generation.
+    async fn result(&self, tenant: i64, job: JobId) -> Result<Option<ResultRecord>, StoreError>;
+}
+
+/// Looking behind jobs.
+#[async_trait]
+pub trait Inspect: Send + Sync {
+    /// The attempts of a job, oldest first.
+    async fn attempts(&self, tenant: i64, job: JobId) -> Result<Vec<AttemptRecord>, StoreError>;
+
+    /// The steps of a job, oldest first.
+    async fn steps(&self, tenant: i64, job: JobId) -> Result<Vec<StepRecord>, StoreError>;
+
+    /// Where a job stands in its lane and what its pool and its tenant have used.
+    async fn queue(&self, tenant: i64, job: JobId) -> Result<Option<Queue>, StoreError>;
+
+    /// The use of each pool that was ever claimed from.
+    async fn pools(&self) -> Result<Vec<PoolStatus>, StoreError>;
+
+    /// How many jobs are in each state, over all tenants or of one.
+    async fn counts(&self, tenant: Option<i64>) -> Result<Vec<(forebay_core::job::State, u64)>, StoreError>;
+
+    /// What a tenant used, by day, task, model and pool.
+    async fn usage(&self, tenant: i64, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError>;
+}
+
+/// Reading the log.
+#[async_trait]
+pub trait Log: Send + Sync {
+    /// Events after a position, of a tenant or of one of its jobs.
+    async fn events(&self, tenant: i64, query: EventQuery) -> Result<EventPage, StoreError>;
+}
+
+/// Reviews that persons owe.
+#[async_trait]
+pub trait Reviews: Send + Sync {
+    /// The open or latest review of a job.
+    async fn review(&self, tenant: i64, job: JobId) -> Result<Option<ReviewRecord>, StoreError>;
+
+    /// Open reviews of a tenant, oldest first.
+    async fn open_reviews(&self, tenant: i64, limit: usize) -> Result<Vec<ReviewRecord>, StoreError>;
+}
+
+/// Tenants and their keys.
+#[async_trait]
+pub trait Access: Send + Sync {
+    /// Makes a tenant or changes its settings.
+    async fn put_tenant(&self, name: String, settings: TenantSettings) -> Result<TenantRecord, StoreError>;
+
+    /// The tenant of that name.
+    async fn tenant(&self, name: &str) -> Result<Option<TenantRecord>, StoreError>;
+
+    /// All tenants by name.
+    async fn tenants(&self) -> Result<Vec<TenantRecord>, StoreError>;
+
+    /// Keeps a key's digest.
+    async fn add_key(&self, key: NewKey) -> Result<KeyRecord, StoreError>;
+
+    /// The key with that digest, whatever its state.
+    async fn key_by_digest(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError>;
+
+    /// A tenant's keys, newest first, revoked ones included.
+    async fn keys(&self, tenant: i64) -> Result<Vec<KeyRecord>, StoreError>;
+
+    /// Revokes a key. `None` when the tenant has no such key.
+    async fn revoke_key(&self, tenant: i64, key: KeyId) -> Result<Option<KeyRecord>, StoreError>;
+}
+
+/// Definitions as immutable numbered revisions.
+#[async_trait]
+pub trait Revisions: Send + Sync {
+    /// Keeps a revision and makes it the active one. The same text as the active one is not kept twice.
+    async fn apply_revision(&self, revision: NewRevision) -> Result<RevisionRecord, StoreError>;
+
+    /// The active revision.
+    async fn active_revision(&self) -> Result<Option<RevisionRecord>, StoreError>;
+
+    /// A revision by its number.
+    async fn revision(&self, number: u32) -> Result<Option<RevisionRecord>, StoreError>;
+}
+
+/// Documents by tenant and digest. The bytes are in the blob store before the row is.
+#[async_trait]
+pub trait Documents: Send + Sync {
+    /// Notes that the tenant has these bytes; `false` when it had them.
+    async fn add_document(&self, document: NewDocument) -> Result<(DocumentRecord, bool), StoreError>;
+
+    /// A document of the tenant.
+    async fn document(&self, tenant: i64, digest: Digest) -> Result<Option<DocumentRecord>, StoreError>;
+}
+
+/// What the store tells without being asked, and who it is.
+pub trait Signals: Send + Sync {
+    /// Now, by the store's clock.
+    fn now(&self) -> Timestamp;
+
+    /// The store's identity, for events and fences.
+    fn origin(&self) -> Origin;
+
+    /// The secret that makes cursors unforgeable.
+    fn cursor_secret(&self) -> [u8; 32];
+
+    /// Notified when a job of the pool may have become claimable. Register before looking.
+    fn pool_signal(&self, pool: &str) -> Arc<Notify>;
+
+    /// The jobs that changed, commit by commit. A receiver that lags looks again.
+    fn changes(&self) -> broadcast::Receiver<Arc<Vec<Changed>>>;
+
+    /// Ids that nobody else makes.
+    fn new_job_id(&self) -> JobId;
+
+    /// As above, for attempts.
+    fn new_attempt_id(&self) -> AttemptId;
+}

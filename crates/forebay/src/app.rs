@@ -1,0 +1,31 @@
+//! What every part of the running service shares.
+
+use std::sync::Arc;
+
+use forebay_store::Store;
+use forebay_store::blob::Blobs;
+
+use crate::config::Settings;
+use crate::metrics::Metrics;
+use crate::revisions::Revisions;
+use crate::runtime::Tasks;
+
+/// The build that this is; recorded with each attempt.
+pub const BUILD: &str = concat!("forebay/", env!("CARGO_PKG_VERSION"));
+
+/// The running service, as its parts see it.
+#[derive(Clone)]
+pub struct App {
+    /// The ledger.
+    pub store: Arc<dyn Store>,
+    /// Documents, and what is too large for a row.
+    pub blobs: Arc<dyn Blobs>,
+    /// Definitions: the active ones, and those that jobs were accepted under.
+    pub revisions: Arc<Revisions>,
+    /// How the process is set up.
+    pub settings: Arc<Settings>,
+    /// Counters and gauges.
+    pub metrics: Arc<Metrics>,
+    /// Background tasks, and the word to stop.
+    pub tasks: Tasks,
+}
