@@ -35,6 +35,20 @@ impl Timestamp {
         Self(self.0.saturating_sub(span.0))
     }
 
+    /// Midnight, UTC, of the same day.
+    pub const fn start_of_day(self) -> Self {
+        const DAY: i64 = 24 * 60 * 60 * 1_000;
+        Self(self.0.div_euclid(DAY) * DAY)
+    }
+
+    /// Midnight, UTC, of the first day of the same month.
+    pub fn start_of_month(self) -> Self {
+        let first = jiff::Timestamp::from_millisecond(self.0)
+            .map(|at| at.to_zoned_datetime(jiff::tz::TimeZone::UTC).date().first_of_month())
+            .and_then(|date| date.to_zoned_datetime(jiff::tz::TimeZone::UTC));
+        first.map_or(self.start_of_day(), |at| Self(at.timestamp().as_millisecond()))
+    }
+
     /// The span from `earlier` to this time; zero when it is not earlier.
     pub const fn since(self, earlier: Timestamp) -> Millis {
         let span = self.0.saturating_sub(earlier.0);
@@ -139,6 +153,13 @@ mod tests {
     fn a_time_without_an_offset_is_refused() {
         assert_eq!("2026-12-01T11:00:00".parse::<Timestamp>(), Err(NotATime));
         assert_eq!("tomorrow".parse::<Timestamp>(), Err(NotATime));
+    }
+
+    #[test]
+    fn days_and_months_begin_at_midnight_utc() {
+        let at: Timestamp = "2024-02-29T23:59:59.999Z".parse().unwrap();
+        assert_eq!(at.start_of_day().to_string(), "2024-02-29T00:00:00.000Z");
+        assert_eq!(at.start_of_month().to_string(), "2024-02-01T00:00:00.000Z");
     }
 
     #[test]

@@ -297,3 +297,14 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_of_job ON events (job_id, seq);
 CREATE INDEX events_of_tenant ON events (tenant, seq);
+
+-- A job with what was asked for. The order of the columns is the order in which rows are read.
+CREATE VIEW job_records AS
+SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
+       j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
+       j.available_at, j.lease_until, j.deadline, j.open_children, j.failure_class, j.failure_message,
+       j.priority, j.pool, j.ordering_key, j.key_first,
+       j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
+       i.created_at, j.updated_at, j.finished_at,
+       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document
+FROM jobs j JOIN inputs i ON i.job_id = j.id;

@@ -1,1 +1,187 @@
-//! placeholder
+//! The embedded backend: one SQLite file that belongs to one process.
+//!
+//! One thread writes. It takes whatever is waiting, runs it as one transaction and answers each caller after
+//! the commit ([`writer`]). Readers have connections of their own and see committed states only ([`readers`]).
+//! Insertion order is commit order, so that the log needs nothing else.
+
+mod accept;
+mod access;
+mod claim;
+mod columns;
+mod documents;
+mod extend;
+mod inspect;
+mod jobs;
+mod lock;
+mod log;
+mod migrate;
+mod queue;
+mod readers;
+mod reviews;
+mod revisions;
+mod save;
+mod settle;
+mod signals;
+mod steps;
+mod transaction;
+mod upkeep;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use forebay_core::event::Origin;
+use forebay_core::id::Incarnation;
+
+use crate::{Clock, StoreError};
+use lock::FileLock;
+pub use migrate::{MigrationReport, check, migrate};
+use readers::Readers;
+use signals::Board;
+use transaction::Tx;
+use writer::Writer;
+
+/// The statement in `sql/sqlite/NAME.sql`.
+macro_rules! sql {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/sqlite/", $name, ".sql"))
+    };
+}
+pub(crate) use sql;
+
+/// A store in one SQLite file. Cheap to clone; the file is closed with the last clone.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    writer: Writer,
+    readers: Readers,
+    board: Arc<Board>,
+    clock: Arc<dyn Clock>,
+    origin: Origin,
+    cursor_secret: [u8; 32],
+    // Released last: no other process may open the file while a connection of ours is open.
+    _lock: FileLock,
+}
+
+/// What a store is, from its first start on.
+struct Identity {
+    origin: Origin,
+    cursor_secret: [u8; 32],
+}
+
+impl SqliteStore {
+    /// Opens a store; makes it, with all tables, when it is not there. Whatever ran when the file was last in
+    /// use has nobody who could still own it: its leases end at once.
+    ///
+    /// # Errors
+    ///
+    /// When another process has the file, when a newer build wrote it, or when it can't be read.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let lock = FileLock::take(path)?;
+        let mut connection = connect(path)?;
+        migrate::apply(&mut connection, path, clock.now())?;
+        let identity = identity(&connection, clock.now())?;
+        end_leases(&connection, clock.now())?;
+        let board = Arc::new(Board::default());
+        let readers = Readers::new(path.to_owned());
+        let writer = Writer::start(connection, Arc::clone(&clock), identity.origin, Arc::clone(&board))?;
+        let inner = Inner {
+            writer,
+            readers,
+            board,
+            clock,
+            origin: identity.origin,
+            cursor_secret: identity.cursor_secret,
+            _lock: lock,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Runs a write in the writer's next transaction. It happens even if the caller stops waiting.
+    async fn write<T: Send + 'static>(
+        &self,
+        verb: impl FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.inner.writer.run(verb).await
+    }
+
+    /// Runs a read on a connection of its own, on a consistent state.
+    async fn read<T: Send + 'static>(
+        &self,
+        verb: impl FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let now = self.inner.clock.now();
+        self.inner.readers.run(self.inner.origin, now, verb).await
+    }
+}
+
+/// Opens a connection with the settings that all of ours have.
+fn connect(path: &Path) -> Result<rusqlite::Connection, StoreError> {
+    let connection = rusqlite::Connection::open(path)?;
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA busy_timeout = 5000;
+         PRAGMA wal_autocheckpoint = 4000;
+         PRAGMA temp_store = MEMORY;",
+    )?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(connection)
+}
+
+fn identity(
+    connection: &rusqlite::Connection,
+    now: forebay_core::time::Timestamp,
+) -> Result<Identity, StoreError> {
+    let mut secret = [0_u8; 32];
+    rand::fill(&mut secret);
+    let numbers = (rand::random::<i64>() & i64::MAX, i64::from(rand::random::<u32>()));
+    connection.execute(sql!("meta/create"), (numbers.0, numbers.1, secret, now.as_millis()))?;
+    let identity = connection.query_row(sql!("meta/read"), (), |row| {
+        let incarnation = u32::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
+        let origin =
+            Origin { store_id: row.get::<_, i64>(0)?.unsigned_abs(), incarnation: Incarnation(incarnation) };
+        Ok(Identity { origin, cursor_secret: row.get(2)? })
+    })?;
+    Ok(identity)
+}
+
+fn end_leases(
+    connection: &rusqlite::Connection,
+    now: forebay_core::time::Timestamp,
+) -> Result<(), StoreError> {
+    connection.execute(sql!("upkeep/end_job_leases"), [now.as_millis()])?;
+    connection.execute(sql!("upkeep/end_grant_leases"), [now.as_millis()])?;
+    Ok(())
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        match error.sqlite_error_code() {
+            Some(
+                ErrorCode::DiskFull
+                | ErrorCode::ReadOnly
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::CannotOpen
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked,
+            ) => StoreError::Unavailable(error.to_string()),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StoreError::Corrupt(error.to_string())
+            }
+            _ => StoreError::Database(error.to_string()),
+        }
+    }
+}
+
+/// The path of a file beside the database.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,3 @@
+SELECT l.pending_jobs, t.max_pending_jobs, (SELECT pending_jobs FROM tenant_load WHERE tenant = 0)
+FROM tenants t JOIN tenant_load l ON l.tenant = t.id
+WHERE t.id = ?1

@@ -1,0 +1,1 @@
+UPDATE grants SET lease_until = ?2 WHERE attempt_id = ?1

@@ -1,0 +1,1 @@
+UPDATE pools SET in_flight = in_flight - 1 WHERE name = ?1

@@ -1,0 +1,1 @@
+SELECT 1 FROM documents WHERE tenant = ?1 AND digest = ?2

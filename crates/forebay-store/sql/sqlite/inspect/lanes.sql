@@ -1,0 +1,1 @@
+SELECT count(DISTINCT tenant) FROM jobs WHERE claimable = 1 AND pool = ?1

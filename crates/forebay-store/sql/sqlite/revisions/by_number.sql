@@ -1,0 +1,1 @@
+SELECT number, source, digest, comment, created_at FROM revisions WHERE number = ?1

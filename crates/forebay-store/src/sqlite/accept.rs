@@ -1,0 +1,178 @@
+//! Taking jobs in.
+
+use async_trait::async_trait;
+use forebay_core::event::EventType;
+use forebay_core::id::JobId;
+use forebay_core::job::State;
+use forebay_core::lifecycle::{Submitted, submit};
+use rusqlite::named_params;
+
+use super::columns::{Columns, split};
+use super::transaction::Tx;
+use super::{SqliteStore, queue, save, sql};
+use crate::record::{AcceptRefused, Accepted, JobRecord, JobUsage, NewJob};
+use crate::{Accept, StoreError};
+
+type Answer = Result<Accepted, AcceptRefused>;
+
+#[async_trait]
+impl Accept for SqliteStore {
+    async fn accept(&self, job: NewJob) -> Result<Answer, StoreError> {
+        self.write(move |tx| accept(tx, &job)).await
+    }
+}
+
+/// The key first: a replay of an accepted job passes no admission.
+fn accept(tx: &Tx<'_>, job: &NewJob) -> Result<Answer, StoreError> {
+    if let Some(known) = known(tx, job)? {
+        return Ok(known);
+    }
+    if let Some(refused) = refused(tx, job)? {
+        return Ok(Err(refused));
+    }
+    insert(tx, job)?;
+    Ok(Ok(Accepted { job_id: job.id, state: State::Ready, replayed: false }))
+}
+
+/// What the idempotency key stands for already.
+fn known(tx: &Tx<'_>, job: &NewJob) -> Result<Option<Answer>, StoreError> {
+    let Some(key) = &job.idempotency_key else {
+        return Ok(None);
+    };
+    let found = tx.row(sql!("accept/find_key"), (job.tenant, key, tx.now.as_millis()), |row| {
+        let mut c = Columns::of(row);
+        Ok((c.id()?, c.digest()?, c.maybe_word(State::from_name)?))
+    })?;
+    Ok(found.map(|(job_id, body_digest, state): (JobId, _, Option<State>)| {
+        if body_digest == job.body_digest {
+            // A key outlives its job; what is gone had ended.
+            Ok(Accepted { job_id, state: state.unwrap_or(State::Succeeded), replayed: true })
+        } else {
+            Err(AcceptRefused::KeyReused { job_id })
+        }
+    }))
+}
+
+/// What speaks against a new job, by guarded counters.
+fn refused(tx: &Tx<'_>, job: &NewJob) -> Result<Option<AcceptRefused>, StoreError> {
+    if let Some(document) = &job.document
+        && tx.row(sql!("documents/exists"), (job.tenant, document.as_bytes()), |_| Ok(()))?.is_none()
+    {
+        return Ok(Some(AcceptRefused::NoDocument));
+    }
+    let load = tx.row(sql!("accept/load"), [job.tenant], |row| {
+        let mut c = Columns::of(row);
+        Ok((c.count::<u64>()?, c.maybe_count::<u64>()?, c.count::<u64>()?))
+    })?;
+    let Some((pending, limit, everywhere)) = load else {
+        return Err(StoreError::Corrupt(format!("tenant {} is not in the store", job.tenant)));
+    };
+    if let Some(limit) = limit.filter(|limit| pending >= *limit) {
+        return Ok(Some(AcceptRefused::TenantFull { limit }));
+    }
+    if everywhere >= job.max_pending {
+        return Ok(Some(AcceptRefused::SystemFull { limit: job.max_pending }));
+    }
+    let Some(ceiling) = job.refuse_above_budget else {
+        return Ok(None);
+    };
+    let left = queue::account(tx, job.tenant)?.1.left();
+    Ok(left.filter(|left| *left < ceiling).map(|left| AcceptRefused::Budget { left }))
+}
+
+fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
+    let change = submit(&Submitted { now: tx.now, not_before: job.not_before, deadline: job.deadline });
+    let record = JobRecord {
+        id: job.id,
+        seq: 0,
+        tenant: job.tenant,
+        task: job.task.clone(),
+        kind: job.kind.to_owned(),
+        revision: job.revision,
+        job: change.job,
+        priority: job.priority,
+        pool: job.first_step.pool.clone(),
+        ordering_key: job.ordering_key.clone(),
+        behind_key: behind_key(tx, job)?,
+        usage: JobUsage::default(),
+        created_at: tx.now,
+        updated_at: tx.now,
+        finished_at: None,
+        metadata: job.metadata.clone(),
+        correlation_id: job.correlation_id.clone().or_else(|| job.idempotency_key.clone()),
+        replay_of: job.replay_of,
+        request_digest: job.request_digest,
+        document: job.document,
+    };
+    let seq = save::append_event(tx, &record, EventType::Accepted)?;
+    insert_job(tx, &record, seq)?;
+    insert_input(tx, job, &record)?;
+    save::insert_step(tx, job.id, 1, 1, &job.first_step)?;
+    tx.execute(sql!("tenants/add_pending"), [job.tenant])?;
+    if let Some(key) = &job.idempotency_key {
+        let expires_at = tx.now.after(job.idempotency_ttl).as_millis();
+        let row = (job.tenant, key, job.id.as_bytes(), job.body_digest.as_bytes(), expires_at);
+        tx.execute(sql!("accept/insert_key"), row)?;
+    }
+    Ok(())
+}
+
+fn behind_key(tx: &Tx<'_>, job: &NewJob) -> Result<bool, StoreError> {
+    let Some(key) = &job.ordering_key else {
+        return Ok(false);
+    };
+    let earlier = tx.row(sql!("jobs/unfinished_of_key"), (job.tenant, &job.task, key), |_| Ok(()))?;
+    Ok(earlier.is_some())
+}
+
+fn insert_job(tx: &Tx<'_>, record: &JobRecord, seq: i64) -> Result<(), StoreError> {
+    let claimable = !record.behind_key && record.job.available_at <= tx.now;
+    tx.execute(
+        sql!("accept/insert_job"),
+        named_params! {
+            ":id": record.id.as_bytes(),
+            ":seq": seq,
+            ":tenant": record.tenant,
+            ":task": record.task,
+            ":kind": record.kind,
+            ":revision": record.revision,
+            ":available_at": record.job.available_at.as_millis(),
+            ":deadline": record.job.deadline.as_millis(),
+            ":priority": record.priority.name(),
+            ":pool": record.pool,
+            ":place": save::new_place(record),
+            ":claimable": claimable,
+            ":key_first": !record.behind_key,
+            ":ordering_key": record.ordering_key,
+            ":now": tx.now.as_millis(),
+        },
+    )?;
+    if claimable {
+        tx.note_pool(&record.pool);
+    }
+    Ok(())
+}
+
+fn insert_input(tx: &Tx<'_>, job: &NewJob, record: &JobRecord) -> Result<(), StoreError> {
+    let (body, blob) = split(&job.input);
+    tx.execute(
+        sql!("accept/insert_input"),
+        named_params! {
+            ":job_id": job.id.as_bytes(),
+            ":body": body,
+            ":blob": blob,
+            ":request_digest": job.request_digest.as_bytes(),
+            ":document": job.document.as_ref().map(|digest| digest.as_bytes()),
+            ":idempotency_key": job.idempotency_key,
+            ":correlation_id": record.correlation_id,
+            ":metadata": job.metadata,
+            ":series_key": job.series.as_ref().map(|series| &series.0),
+            ":series_version": job.series.as_ref().map(|series| series.1),
+            ":not_before": job.not_before.map(|at| at.as_millis()),
+            ":key_id": job.key_id.as_ref().map(|key| key.as_bytes()),
+            ":replay_of": job.replay_of.as_ref().map(|job| job.as_bytes()),
+            ":created_at": tx.now.as_millis(),
+        },
+    )?;
+    Ok(())
+}

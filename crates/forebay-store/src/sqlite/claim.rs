@@ -1,0 +1,304 @@
+//! Handing jobs out: ownership and capacity in one transaction, tenants in turn.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use async_trait::async_trait;
+use forebay_core::grant::{Account, Reservation};
+use forebay_core::id::JobId;
+use forebay_core::lifecycle::{self, Refusal};
+use forebay_core::time::{Millis, Timestamp};
+use forebay_core::window::{Bucket, Full, Window};
+use rusqlite::named_params;
+
+use super::columns::{Columns, int, job_columns};
+use super::signals::new_id;
+use super::transaction::Tx;
+use super::{SqliteStore, extend, queue, save, sql};
+use crate::record::{Claim, ClaimReply, Claimed, Extended, Held, JobRecord, Work};
+use crate::{Claims, StoreError};
+
+/// Jobs that become due by time, moved into their lanes by one claim at most.
+const PROMOTED: i64 = 500;
+
+#[async_trait]
+impl Claims for SqliteStore {
+    async fn claim(&self, claim: Claim) -> Result<ClaimReply, StoreError> {
+        self.write(move |tx| Round::open(tx, &claim)?.run()).await
+    }
+
+    async fn work(&self, jobs: Vec<JobId>) -> Result<Vec<Work>, StoreError> {
+        self.read(move |tx| jobs.into_iter().map(|job| queue::work(tx, job)).collect()).await
+    }
+
+    async fn extend(&self, held: Vec<Held>, lease: Millis) -> Result<Vec<Extended>, StoreError> {
+        self.write(move |tx| held.iter().map(|held| extend::extend(tx, held, lease)).collect()).await
+    }
+}
+
+/// One claim under way: what the pool has used, and which lanes can give nothing more.
+struct Round<'t, 'c> {
+    tx: &'t Tx<'c>,
+    claim: &'t Claim,
+    cooldown_until: Timestamp,
+    window: Window,
+    charged: BTreeMap<Timestamp, Bucket>,
+    turn: i64,
+    tenants: HashMap<i64, Tenant>,
+    /// Lanes that are empty, or whose tenant has no room of its own.
+    passed: HashSet<i64>,
+    reply: ClaimReply,
+}
+
+/// What a tenant may still do in this round.
+struct Tenant {
+    in_flight: u64,
+    max_in_flight: Option<u64>,
+    period_start: Timestamp,
+    account: Account,
+}
+
+/// A job at the head of its lane, with what its step needs.
+struct Head {
+    record: JobRecord,
+    step: StepNeed,
+}
+
+struct StepNeed {
+    model: String,
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// What came of a lane's turn.
+enum Turn {
+    Took(Claimed),
+    /// The head was late and has been ended: the lane has another one.
+    Again,
+    Passed,
+    PoolFull(Full),
+}
+
+impl<'t, 'c> Round<'t, 'c> {
+    fn open(tx: &'t Tx<'c>, claim: &'t Claim) -> Result<Self, StoreError> {
+        promote_due(tx)?;
+        tx.execute(sql!("claim/create_pool"), [&claim.pool])?;
+        let pool = tx.row(sql!("claim/pool"), [&claim.pool], |row| {
+            let mut c = Columns::of(row);
+            Ok((c.count::<u64>()?, c.time()?, c.get::<i64>()?))
+        })?;
+        let (in_flight, cooldown_until, turn) = pool.unwrap_or((0, Timestamp::from_millis(0), 0));
+        let window = Window::new(queue::buckets(tx, &claim.pool)?, in_flight, tx.now);
+        Ok(Self {
+            tx,
+            claim,
+            cooldown_until,
+            window,
+            charged: BTreeMap::new(),
+            turn,
+            tenants: HashMap::new(),
+            passed: HashSet::new(),
+            reply: ClaimReply::default(),
+        })
+    }
+
+    fn run(mut self) -> Result<ClaimReply, StoreError> {
+        if self.cooldown_until <= self.tx.now {
+            self.take_turns()?;
+        }
+        // A look that finds nothing writes nothing.
+        if !self.charged.is_empty() {
+            self.write_pool()?;
+        }
+        self.reply.next = self.next_look()?;
+        Ok(self.reply)
+    }
+
+    /// Lets each lane give one job, round after round, until the slots or the pool or the lanes are used up.
+    fn take_turns(&mut self) -> Result<(), StoreError> {
+        while self.reply.claimed.len() < self.claim.slots {
+            let Some(tenant) = self.next_lane()? else { break };
+            match self.take_from(tenant)? {
+                Turn::Took(claimed) => {
+                    self.reply.claimed.push(claimed);
+                    self.turn = tenant;
+                }
+                Turn::Again => {}
+                Turn::Passed => {
+                    self.passed.insert(tenant);
+                    self.turn = tenant;
+                }
+                // The head keeps its turn, and what is free waits for it.
+                Turn::PoolFull(full) => {
+                    self.reply.full = Some(full);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next tenant after the last one that was served, with due jobs and not passed in this round.
+    fn next_lane(&self) -> Result<Option<i64>, StoreError> {
+        let after = |tenant: i64| {
+            self.tx.row(sql!("claim/lane_after"), (&self.claim.pool, tenant), |row| row.get::<_, i64>(0))
+        };
+        let mut candidate = self.turn;
+        let mut wrapped = false;
+        loop {
+            match after(candidate)? {
+                Some(tenant) if wrapped && tenant > self.turn => return Ok(None),
+                Some(tenant) if !self.passed.contains(&tenant) => return Ok(Some(tenant)),
+                Some(tenant) => candidate = tenant,
+                None if wrapped => return Ok(None),
+                None => {
+                    wrapped = true;
+                    candidate = -1;
+                }
+            }
+        }
+    }
+
+    fn take_from(&mut self, tenant: i64) -> Result<Turn, StoreError> {
+        let Some(head) = self.head(tenant)? else {
+            return Ok(Turn::Passed);
+        };
+        let change = match lifecycle::claim(&head.record.job, self.tx.now, self.claim.lease) {
+            Ok(change) => change,
+            Err(Refusal::PastDeadline { .. }) => {
+                let expired = lifecycle::expire(&head.record.job, self.tx.now);
+                expired.map(|change| save::save(self.tx, &head.record, change)).ok().transpose()?;
+                return Ok(Turn::Again);
+            }
+            Err(refusal) => return Err(StoreError::Corrupt(format!("{}: {refusal}", head.record.id))),
+        };
+        let Some(price) = self.claim.prices.get(&head.step.model).copied() else {
+            // The active definitions have no such model in this pool: nothing of this lane can be priced.
+            return Ok(Turn::Passed);
+        };
+        let reserved = Reservation::of(head.step.input_tokens, head.step.output_tokens, &price);
+        let Some(account) = self.room_of(tenant, &reserved)? else {
+            return Ok(Turn::Passed);
+        };
+        match self.window.take(&reserved, &self.claim.limits, self.tx.now) {
+            Err(full) => Ok(Turn::PoolFull(full)),
+            Ok(bucket) => {
+                self.charged.insert(bucket.start, bucket);
+                let after = save::save(self.tx, &head.record, change)?;
+                let claimed = self.grant(&after, &head.step, &price, reserved)?;
+                if let Some(tenant) = self.tenants.get_mut(&tenant) {
+                    tenant.in_flight += 1;
+                    tenant.account = account;
+                }
+                Ok(Turn::Took(claimed))
+            }
+        }
+    }
+
+    fn head(&self, tenant: i64) -> Result<Option<Head>, StoreError> {
+        self.tx.row(sql!("claim/lane_head"), (&self.claim.pool, tenant), |row| {
+            let mut c = Columns::of(row);
+            let record = job_columns(&mut c)?;
+            let step = StepNeed { model: c.get()?, input_tokens: c.count()?, output_tokens: c.count()? };
+            Ok(Head { record, step })
+        })
+    }
+
+    /// The tenant's account with the reservation taken; `None` when it has no room of its own.
+    fn room_of(&mut self, id: i64, reserved: &Reservation) -> Result<Option<Account>, StoreError> {
+        let tenant = match self.tenants.entry(id) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(new) => new.insert(tenant(self.tx, id)?),
+        };
+        let full = tenant.max_in_flight.is_some_and(|limit| tenant.in_flight >= limit);
+        Ok(if full { None } else { tenant.account.reserve(reserved.micros) })
+    }
+
+    /// Writes attempt and grant, before anything outside is called (I14), and takes the money.
+    fn grant(
+        &self,
+        record: &JobRecord,
+        step: &StepNeed,
+        price: &forebay_core::money::Price,
+        reserved: Reservation,
+    ) -> Result<Claimed, StoreError> {
+        let attempt_id = new_id(self.tx.now);
+        let period_start =
+            self.tenants.get(&record.tenant).map_or(Timestamp::from_millis(0), |tenant| tenant.period_start);
+        self.tx.execute(
+            sql!("claim/insert_attempt"),
+            named_params! {
+                ":id": forebay_core::id::AttemptId::as_bytes(&attempt_id),
+                ":job_id": record.id.as_bytes(),
+                ":tenant": record.tenant,
+                ":generation": record.job.generation,
+                ":step": record.job.step,
+                ":fence": int(record.job.fence),
+                ":claim_id": self.claim.id.as_bytes(),
+                ":worker": self.claim.worker,
+                ":build": self.claim.build,
+                ":task": record.task,
+                ":pool": self.claim.pool,
+                ":model": step.model,
+                ":claimed_at": self.tx.now.as_millis(),
+                ":reserved_input": int(reserved.input_tokens),
+                ":reserved_output": int(reserved.output_tokens),
+                ":reserved_micros": reserved.micros.0,
+                ":price_input": price.input_per_mtok.0,
+                ":price_cached": price.cached_input_per_mtok.map(|price| price.0),
+                ":price_output": price.output_per_mtok.0,
+                ":budget_start": period_start.as_millis(),
+            },
+        )?;
+        let lease_until = record.job.lease_until.unwrap_or(self.tx.now).as_millis();
+        let permit =
+            (attempt_id.as_bytes(), record.id.as_bytes(), record.tenant, &self.claim.pool, lease_until);
+        self.tx.execute(sql!("claim/insert_grant"), permit)?;
+        self.tx.execute(sql!("tenants/add_in_flight"), [record.tenant])?;
+        let booking = (record.tenant, period_start.as_millis(), reserved.micros.0);
+        self.tx.execute(sql!("budgets/reserve"), booking)?;
+        Ok(Claimed {
+            job_id: record.id,
+            tenant: record.tenant,
+            attempt_id,
+            fence: record.job.fence,
+            granted_at: self.tx.now,
+            reserved,
+        })
+    }
+
+    fn write_pool(&self) -> Result<(), StoreError> {
+        let row = (&self.claim.pool, int(self.window.in_flight()), self.turn);
+        self.tx.execute(sql!("claim/update_pool"), row)?;
+        for bucket in self.charged.values() {
+            let row = (&self.claim.pool, bucket.start.as_millis(), int(bucket.requests), int(bucket.tokens));
+            self.tx.execute(sql!("claim/put_bucket"), row)?;
+        }
+        let forgotten = self.tx.now.before(Millis::from_secs(120)).as_millis();
+        self.tx.execute(sql!("claim/forget_buckets"), (&self.claim.pool, forgotten))?;
+        Ok(())
+    }
+
+    /// When time alone may bring something: a job becomes due, a minute's limit frees up, a cooldown ends.
+    fn next_look(&self) -> Result<Option<Timestamp>, StoreError> {
+        let due = self.tx.row(sql!("claim/next_due"), (), |row| Columns::of(row).maybe_time())?.flatten();
+        let cooled = Some(self.cooldown_until).filter(|until| *until > self.tx.now);
+        let freed = self.reply.full.and_then(|full| full.until);
+        Ok([due, cooled, freed].into_iter().flatten().min())
+    }
+}
+
+/// Moves jobs whose time has come into their lanes.
+fn promote_due(tx: &Tx<'_>) -> Result<(), StoreError> {
+    let pools =
+        tx.rows(sql!("claim/promote_due"), (tx.now.as_millis(), PROMOTED), |row| row.get::<_, String>(0))?;
+    for pool in pools {
+        tx.note_pool(&pool);
+    }
+    Ok(())
+}
+
+fn tenant(tx: &Tx<'_>, id: i64) -> Result<Tenant, StoreError> {
+    let (period_start, account) = queue::account(tx, id)?;
+    let (in_flight, max_in_flight) = queue::tenant_in_flight(tx, id)?;
+    Ok(Tenant { in_flight, max_in_flight, period_start, account })
+}

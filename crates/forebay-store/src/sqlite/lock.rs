@@ -1,0 +1,33 @@
+//! One process at a time: a locked file beside the database, released by the system when the process ends,
+//! however it ends.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use super::beside;
+use crate::StoreError;
+
+/// The right to use a database file.
+pub(super) struct FileLock {
+    _file: File,
+}
+
+impl FileLock {
+    /// Takes the lock, or says who is in the way.
+    pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
+        let lock_path = beside(path, ".lock");
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(|error| StoreError::Unavailable(format!("{}: {error}", lock_path.display())))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.display().to_string() }),
+            Err(TryLockError::Error(error)) => {
+                Err(StoreError::Unavailable(format!("{}: {error}", lock_path.display())))
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Reading the log.
+
+use async_trait::async_trait;
+use forebay_core::event::EventType;
+use rusqlite::Row;
+
+use super::columns::{Columns, limit};
+use super::transaction::Tx;
+use super::{SqliteStore, sql};
+use crate::record::{EventPage, EventQuery, EventRecord};
+use crate::{Log, StoreError};
+
+#[async_trait]
+impl Log for SqliteStore {
+    async fn events(&self, tenant: i64, query: EventQuery) -> Result<EventPage, StoreError> {
+        self.read(move |tx| page(tx, tenant, &query)).await
+    }
+}
+
+fn page(tx: &Tx<'_>, tenant: i64, query: &EventQuery) -> Result<EventPage, StoreError> {
+    let events = match &query.job {
+        Some(job) => {
+            let of_job = (tenant, job.as_bytes(), query.after, limit(query.limit));
+            tx.rows(sql!("log/of_job"), of_job, event)?
+        }
+        None => tx.rows(sql!("log/of_tenant"), (tenant, query.after, limit(query.limit)), event)?,
+    };
+    let first = tx.row(sql!("log/first_number"), (), |row| row.get::<_, Option<i64>>(0))?.flatten();
+    let last = tx.row(sql!("log/last_number"), (), |row| row.get(0))?.unwrap_or_default();
+    Ok(EventPage { events, first: first.unwrap_or(last + 1), last })
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
+    let mut c = Columns::of(row);
+    Ok(EventRecord { seq: c.get()?, kind: c.word(EventType::from_name)?, body: c.get()? })
+}

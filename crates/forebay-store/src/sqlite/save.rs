@@ -1,0 +1,189 @@
+//! Writing a job's change: the row, guarded by what it was, its event, and what its end means for others.
+
+use forebay_core::event::{EventType, JobEvent};
+use forebay_core::id::JobId;
+use forebay_core::job::{Job, State};
+use forebay_core::lifecycle::Change;
+use rusqlite::named_params;
+
+use super::columns::{int, job_record};
+use super::sql;
+use super::transaction::Tx;
+use crate::StoreError;
+use crate::record::{JobRecord, JobUsage};
+
+/// The job as it is now, whoever owns it.
+pub(super) fn load(tx: &Tx<'_>, job: JobId) -> Result<Option<JobRecord>, StoreError> {
+    tx.row(sql!("jobs/load"), [job.as_bytes()], job_record)
+}
+
+/// Writes a change of a job that was loaded in this transaction, and its event (I1). Returns the record as
+/// it is then.
+pub(super) fn save(tx: &Tx<'_>, before: &JobRecord, change: Change) -> Result<JobRecord, StoreError> {
+    let event = change.event;
+    let after = changed(tx, before, change.job);
+    update(tx, before, &after)?;
+    append_event(tx, &after, event)?;
+    if after.job.state.is_terminal() && !before.job.state.is_terminal() {
+        ended(tx, &after)?;
+    }
+    Ok(after)
+}
+
+/// Adds what an attempt used to its job's totals. Not a change of state: no event, no version.
+pub(super) fn add_usage(tx: &Tx<'_>, job: JobId, used: &JobUsage) -> Result<(), StoreError> {
+    tx.execute(
+        sql!("jobs/add_usage"),
+        named_params! {
+            ":id": job.as_bytes(),
+            ":input_tokens": int(used.input_tokens),
+            ":output_tokens": int(used.output_tokens),
+            ":cost_micros": used.cost.0,
+            ":uncertain_micros": used.uncertain.0,
+        },
+    )?;
+    Ok(())
+}
+
+fn changed(tx: &Tx<'_>, before: &JobRecord, job: Job) -> JobRecord {
+    let newly_ended = job.state.is_terminal() && before.finished_at.is_none();
+    JobRecord {
+        job,
+        updated_at: tx.now,
+        finished_at: if newly_ended { Some(tx.now) } else { before.finished_at },
+        ..before.clone()
+    }
+}
+
+/// Whether a job may be claimed at once.
+fn claimable(tx: &Tx<'_>, record: &JobRecord) -> bool {
+    let queued = matches!(record.job.state, State::Ready | State::RetryScheduled);
+    queued && !record.behind_key && record.job.available_at <= tx.now
+}
+
+fn place(record: &JobRecord) -> i64 {
+    let job = &record.job;
+    let started = job.step > 1 || job.attempts + job.deferrals > 0 || job.fence > 0;
+    record.priority.place(job.available_at, started)
+}
+
+fn update(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), StoreError> {
+    let job = &after.job;
+    let claimable = claimable(tx, after);
+    let rows = tx.execute(
+        sql!("jobs/update"),
+        named_params! {
+            ":id": after.id.as_bytes(),
+            ":was_fence": int(before.job.fence),
+            ":was_version": int(before.job.state_version),
+            ":state": job.state.name(),
+            ":state_version": int(job.state_version),
+            ":fence": int(job.fence),
+            ":generation": job.generation,
+            ":step": job.step,
+            ":attempts": job.attempts,
+            ":deferrals": job.deferrals,
+            ":step_since": job.step_since.as_millis(),
+            ":available_at": job.available_at.as_millis(),
+            ":lease_until": job.lease_until.map(|at| at.as_millis()),
+            ":deadline": job.deadline.as_millis(),
+            ":failure_class": job.failure.as_ref().map(|failure| failure.class.name()),
+            ":failure_message": job.failure.as_ref().map(|failure| &failure.message),
+            ":pool": after.pool,
+            ":place": place(after),
+            ":claimable": claimable,
+            ":updated_at": after.updated_at.as_millis(),
+            ":finished_at": after.finished_at.map(|at| at.as_millis()),
+        },
+    )?;
+    if rows != 1 {
+        // The row was read in this transaction, and there is one writer: this can't happen to a sound file.
+        return Err(StoreError::Corrupt(format!("{} changed under its own transaction", after.id)));
+    }
+    if claimable {
+        tx.note_pool(&after.pool);
+    }
+    Ok(())
+}
+
+/// Appends the event that says what happened. Its number is its place in the log.
+pub(super) fn append_event(tx: &Tx<'_>, record: &JobRecord, kind: EventType) -> Result<i64, StoreError> {
+    let number = tx.next_event_number()?;
+    let event = JobEvent {
+        kind,
+        job_id: record.id,
+        task: &record.task,
+        state: record.job.state,
+        state_version: record.job.state_version,
+        at: tx.now,
+        correlation_id: record.correlation_id.as_deref(),
+        metadata: record.metadata.as_deref(),
+        failure: record.job.failure.as_ref(),
+    };
+    tx.execute(
+        sql!("log/append"),
+        (
+            number,
+            record.tenant,
+            record.id.as_bytes(),
+            kind.name(),
+            int(record.job.state_version),
+            tx.now.as_millis(),
+            tx.origin.envelope(number, &event),
+        ),
+    )?;
+    tx.note_change(record.id, record.tenant);
+    Ok(number)
+}
+
+/// What a job's end means for others: its tenant may send another, and the next of its ordering key may run.
+fn ended(tx: &Tx<'_>, record: &JobRecord) -> Result<(), StoreError> {
+    tx.execute(sql!("tenants/remove_pending"), [record.tenant])?;
+    if let Some(key) = &record.ordering_key {
+        let next = tx.row(
+            sql!("jobs/release_ordering_key"),
+            named_params! {
+                ":tenant": record.tenant,
+                ":task": record.task,
+                ":ordering_key": key,
+                ":now": tx.now.as_millis(),
+            },
+            |row| row.get::<_, String>(0),
+        )?;
+        if let Some(pool) = next {
+            tx.note_pool(&pool);
+        }
+    }
+    Ok(())
+}
+
+/// How a planned step gets its row.
+pub(super) fn insert_step(
+    tx: &Tx<'_>,
+    job: JobId,
+    generation: u32,
+    number: u32,
+    step: &crate::record::NewStep,
+) -> Result<(), StoreError> {
+    tx.execute(
+        sql!("steps/insert"),
+        (
+            job.as_bytes(),
+            generation,
+            number,
+            step.kind,
+            &step.pool,
+            &step.model,
+            step.target,
+            int(step.input_tokens),
+            int(step.output_tokens),
+            tx.now.as_millis(),
+        ),
+    )?;
+    Ok(())
+}
+
+/// The place of a new job in its lane.
+pub(super) fn new_place(record: &JobRecord) -> i64 {
+    place(record)
+}

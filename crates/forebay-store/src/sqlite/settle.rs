@@ -1,0 +1,168 @@
+//! Closing an attempt, once: outcome, usage, money and permit together.
+
+use forebay_core::attempt::{Outcome, Usage};
+use forebay_core::grant::{self, Reservation, Settlement};
+use forebay_core::id::{AttemptId, JobId};
+use forebay_core::money::{Micros, Price};
+use forebay_core::time::Timestamp;
+use rusqlite::named_params;
+
+use super::columns::{Columns, int};
+use super::transaction::Tx;
+use super::{queue, save, sql};
+use crate::StoreError;
+use crate::record::{AttemptClose, JobUsage};
+
+/// An attempt that is not settled yet.
+struct Open {
+    job_id: JobId,
+    tenant: i64,
+    task: String,
+    pool: String,
+    model: String,
+    reserved: Reservation,
+    price: Price,
+    budget_start: Timestamp,
+}
+
+/// Whether the permit for the call in flight goes back with the settlement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Permit {
+    /// The worker says so: the call is over.
+    Return,
+    /// Somebody else closed the attempt: its call may still be running, until the worker reports or the
+    /// grant's own lease lapses.
+    Keep,
+}
+
+/// Settles an attempt; `false` when it had been settled before, in which case nothing changes.
+pub(super) fn settle(
+    tx: &Tx<'_>,
+    attempt: AttemptId,
+    close: &AttemptClose,
+    permit: Permit,
+) -> Result<bool, StoreError> {
+    let Some(open) = tx.row(sql!("attempts/open"), [attempt.as_bytes()], open)? else {
+        return Ok(false);
+    };
+    let class = close.failure.as_ref().map(|failure| failure.class);
+    let settlement = grant::settle(&open.reserved, &open.price, close.outcome, class, close.usage.as_ref());
+    if !write_attempt(tx, attempt, close, &settlement)? {
+        return Ok(false);
+    }
+    book(tx, &open, close, &settlement)?;
+    if permit == Permit::Return {
+        queue::release_permit(tx, attempt.as_bytes())?;
+    }
+    Ok(true)
+}
+
+/// The attempt of a job that is under way, if there is one.
+pub(super) fn open_attempt(tx: &Tx<'_>, job: JobId) -> Result<Option<AttemptId>, StoreError> {
+    tx.row(sql!("attempts/open_of_job"), [job.as_bytes()], |row| Columns::of(row).id())
+}
+
+/// Keeps what a worker reports about an attempt that was closed without it, and gives its permit back.
+pub(super) fn keep_evidence(tx: &Tx<'_>, attempt: AttemptId, close: &AttemptClose) -> Result<(), StoreError> {
+    let evidence = serde_json::json!({
+        "at": tx.now,
+        "outcome": close.outcome,
+        "failure_class": close.failure.as_ref().map(|failure| failure.class),
+        "usage": close.usage,
+        "provider_request_id": close.provider_request_id,
+        "provider_model": close.provider_model,
+    });
+    tx.execute(sql!("attempts/keep_evidence"), (attempt.as_bytes(), evidence.to_string()))?;
+    queue::release_permit(tx, attempt.as_bytes())?;
+    Ok(())
+}
+
+fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
+    let mut c = Columns::of(row);
+    Ok(Open {
+        job_id: c.id()?,
+        tenant: c.get()?,
+        task: c.get()?,
+        pool: c.get()?,
+        model: c.get()?,
+        reserved: Reservation { input_tokens: c.count()?, output_tokens: c.count()?, micros: c.micros()? },
+        price: Price {
+            input_per_mtok: c.micros()?,
+            cached_input_per_mtok: c.maybe_micros()?,
+            output_per_mtok: c.micros()?,
+        },
+        budget_start: c.time()?,
+    })
+}
+
+fn write_attempt(
+    tx: &Tx<'_>,
+    attempt: AttemptId,
+    close: &AttemptClose,
+    settlement: &Settlement,
+) -> Result<bool, StoreError> {
+    let rows = tx.execute(
+        sql!("attempts/settle"),
+        named_params! {
+            ":id": attempt.as_bytes(),
+            ":now": tx.now.as_millis(),
+            ":outcome": close.outcome.name(),
+            ":failure_class": close.failure.as_ref().map(|failure| failure.class.name()),
+            ":message": close.failure.as_ref().map(|failure| &failure.message),
+            ":provider_request_id": close.provider_request_id,
+            ":provider_model": close.provider_model,
+            ":input_tokens": close.usage.map(|usage| int(usage.input_tokens)),
+            ":cached_tokens": close.usage.map(|usage| int(usage.cached_input_tokens)),
+            ":output_tokens": close.usage.map(|usage| int(usage.output_tokens)),
+            ":reasoning_tokens": close.usage.map(|usage| int(usage.reasoning_tokens)),
+            ":cost_micros": settlement.spent.0,
+            ":uncertain_micros": settlement.uncertain.0,
+            ":overage_micros": settlement.overage.0,
+        },
+    )?;
+    Ok(rows == 1)
+}
+
+/// Books the settlement on the account, the day and the job.
+fn book(tx: &Tx<'_>, open: &Open, close: &AttemptClose, settlement: &Settlement) -> Result<(), StoreError> {
+    tx.execute(
+        sql!("budgets/settle"),
+        named_params! {
+            ":tenant": open.tenant,
+            ":period_start": open.budget_start.as_millis(),
+            ":reserved": open.reserved.micros.0,
+            ":spent": settlement.spent.0,
+            ":uncertain": settlement.uncertain.0,
+            ":overage": settlement.overage.0,
+        },
+    )?;
+    // Where nothing was billed, what the provider may have reported is no use.
+    let used = match close.outcome {
+        Outcome::Succeeded | Outcome::FailedAfterSend => close.usage.unwrap_or_default(),
+        Outcome::FailedBeforeSend | Outcome::Unknown => Usage::default(),
+    };
+    tx.execute(
+        sql!("budgets/add_usage_day"),
+        named_params! {
+            ":tenant": open.tenant,
+            ":day": tx.now.start_of_day().as_millis(),
+            ":task": open.task,
+            ":model": open.model,
+            ":pool": open.pool,
+            ":input_tokens": int(used.input_tokens),
+            ":output_tokens": int(used.output_tokens),
+            ":cost_micros": settlement.spent.0,
+            ":uncertain_micros": settlement.uncertain.0,
+        },
+    )?;
+    let total = JobUsage {
+        input_tokens: used.input_tokens,
+        output_tokens: used.output_tokens,
+        cost: settlement.spent,
+        uncertain: settlement.uncertain,
+    };
+    if total == JobUsage::default() && settlement.overage == Micros::ZERO {
+        return Ok(());
+    }
+    save::add_usage(tx, open.job_id, &total)
+}

@@ -1,0 +1,137 @@
+//! Writing what became of an attempt: one transaction, guarded by fence and incarnation.
+
+use async_trait::async_trait;
+use forebay_core::event::EventType;
+use forebay_core::failure::{FailureClass, Retry};
+use forebay_core::job::{Job, State};
+use forebay_core::lifecycle::{self, Change, End, Failed, Refusal};
+use forebay_core::time::Millis;
+
+use super::columns::split;
+use super::settle::{self, Permit};
+use super::transaction::Tx;
+use super::{SqliteStore, queue, reviews, save, sql};
+use crate::record::{Committed, JobRecord, NewResult, NewStep, StepCommit, Then};
+use crate::{Steps, StoreError};
+
+/// How long a pool rests after a limit when the provider did not say.
+const DEFAULT_COOLDOWN: Millis = Millis::from_secs(1);
+
+#[async_trait]
+impl Steps for SqliteStore {
+    async fn commit_step(&self, commit: StepCommit) -> Result<Committed, StoreError> {
+        self.write(move |tx| commit_step(tx, &commit)).await
+    }
+}
+
+/// Decides, settles, journals and moves the job on. Where the job is not the caller's any more, only
+/// evidence remains.
+fn commit_step(tx: &Tx<'_>, commit: &StepCommit) -> Result<Committed, StoreError> {
+    let Some(record) = save::load(tx, commit.job_id)? else {
+        return lost(tx, commit);
+    };
+    if commit.incarnation != tx.origin.incarnation {
+        return lost(tx, commit);
+    }
+    let change = match decide(tx, &record.job, commit) {
+        Ok(change) => change,
+        Err(_not_the_owner) => return lost(tx, commit),
+    };
+    if !settle::settle(tx, commit.attempt_id, &commit.close, Permit::Return)? {
+        return lost(tx, commit);
+    }
+    cool_down(tx, &record, commit)?;
+    write_entry(tx, &record, &commit.then)?;
+    let after = advance(tx, &record, change, &commit.then)?;
+    Ok(Committed::Done { state: after.job.state, available_at: after.job.available_at })
+}
+
+fn lost(tx: &Tx<'_>, commit: &StepCommit) -> Result<Committed, StoreError> {
+    settle::keep_evidence(tx, commit.attempt_id, &commit.close)?;
+    Ok(Committed::Lost)
+}
+
+/// What the rules make of it.
+fn decide(tx: &Tx<'_>, job: &Job, commit: &StepCommit) -> Result<Change, Refusal> {
+    let fence = commit.fence;
+    match &commit.then {
+        Then::Next { .. } => lifecycle::step_done(job, fence, tx.now),
+        Then::Succeed { .. } => lifecycle::finish(job, fence, End::Succeeded),
+        Then::Review { failure, .. } => lifecycle::finish(job, fence, End::Review(failure.clone())),
+        Then::FailJob { failure, .. } => lifecycle::finish(job, fence, End::Failed(failure.clone())),
+        Then::Fail(failed, _) => lifecycle::fail(job, &Failed { fence, now: tx.now, ..failed.clone() }),
+        Then::Release => lifecycle::release(job, fence),
+    }
+}
+
+/// A provider's limit stops the whole pool, not one job after the other (I16, I17).
+fn cool_down(tx: &Tx<'_>, record: &JobRecord, commit: &StepCommit) -> Result<(), StoreError> {
+    let class = commit.close.failure.as_ref().map(|failure| failure.class);
+    let Some(class) = class.filter(|class| limits_the_pool(*class)) else {
+        return Ok(());
+    };
+    match commit.close.cooldown {
+        Some(wait) => queue::cool_down(tx, &record.pool, tx.now.after(wait), class),
+        None if class.facts().retry == Retry::Defer => {
+            queue::cool_down(tx, &record.pool, tx.now.after(DEFAULT_COOLDOWN), class)
+        }
+        None => Ok(()),
+    }
+}
+
+fn limits_the_pool(class: FailureClass) -> bool {
+    class.facts().retry == Retry::Defer || class == FailureClass::Overloaded
+}
+
+fn write_entry(tx: &Tx<'_>, record: &JobRecord, then: &Then) -> Result<(), StoreError> {
+    let entry = match then {
+        Then::Next { entry, .. } | Then::Succeed { entry, .. } => Some(entry),
+        Then::Review { entry, .. } | Then::FailJob { entry, .. } => entry.as_ref(),
+        Then::Fail(..) | Then::Release => None,
+    };
+    let Some(entry) = entry else { return Ok(()) };
+    let (inline, blob) = split(entry);
+    let job = &record.job;
+    let row = (record.id.as_bytes(), job.generation, job.step, tx.now.as_millis(), inline, blob);
+    tx.execute(sql!("steps/finish"), row)?;
+    Ok(())
+}
+
+/// Moves the job on, with what that needs beside its row.
+fn advance(tx: &Tx<'_>, before: &JobRecord, change: Change, then: &Then) -> Result<JobRecord, StoreError> {
+    let review = match then {
+        Then::Review { review, .. } | Then::Fail(_, review) => Some(review),
+        Then::Next { .. } | Then::Succeed { .. } | Then::FailJob { .. } | Then::Release => None,
+    };
+    let state = change.job.state;
+    let after = match then {
+        Then::Next { step, .. } => plan_next(tx, before, change, step)?,
+        _ => save::save(tx, before, change)?,
+    };
+    match (state, then, review) {
+        (State::Succeeded, Then::Succeed { result, .. }, _) => insert_result(tx, &after, result)?,
+        (State::ReviewRequired, _, Some(review)) => reviews::open(tx, &after, review)?,
+        _ => {}
+    }
+    Ok(after)
+}
+
+fn plan_next(
+    tx: &Tx<'_>,
+    before: &JobRecord,
+    change: Change,
+    step: &NewStep,
+) -> Result<JobRecord, StoreError> {
+    debug_assert_eq!(change.event, EventType::StepDone);
+    save::insert_step(tx, before.id, change.job.generation, change.job.step, step)?;
+    let moved = JobRecord { pool: step.pool.clone(), ..before.clone() };
+    save::save(tx, &moved, change)
+}
+
+fn insert_result(tx: &Tx<'_>, record: &JobRecord, result: &NewResult) -> Result<(), StoreError> {
+    let (inline, blob) = split(&result.output);
+    let at = tx.now.as_millis();
+    let row = (record.id.as_bytes(), record.job.generation, inline, blob, &result.provenance, at);
+    tx.execute(sql!("steps/insert_result"), row)?;
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! One transaction, or one consistent read: the connection, the time, and what is to be told after the
+//! commit.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+use forebay_core::event::Origin;
+use forebay_core::id::JobId;
+use forebay_core::time::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, Params, Row};
+
+use crate::StoreError;
+use crate::record::Changed;
+
+/// A transaction under way. All statements are prepared once a connection and found again by their text.
+pub(super) struct Tx<'c> {
+    connection: &'c Connection,
+    /// Now: one time for the whole transaction.
+    pub(super) now: Timestamp,
+    /// The store's identity.
+    pub(super) origin: Origin,
+    last_event: Cell<Option<i64>>,
+    news: RefCell<News>,
+}
+
+/// What others learn when the transaction has committed.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Jobs that changed.
+    pub(super) changed: Vec<Changed>,
+    /// Pools in which something may be claimed now.
+    pub(super) pools: BTreeSet<String>,
+}
+
+impl<'c> Tx<'c> {
+    pub(super) fn new(connection: &'c Connection, now: Timestamp, origin: Origin) -> Self {
+        Self { connection, now, origin, last_event: Cell::new(None), news: RefCell::default() }
+    }
+
+    /// Runs a statement; says how many rows it changed.
+    pub(super) fn execute(&self, sql: &'static str, params: impl Params) -> Result<usize, StoreError> {
+        Ok(self.connection.prepare_cached(sql)?.execute(params)?)
+    }
+
+    /// The one row of a query, if it has one.
+    pub(super) fn row<T>(
+        &self,
+        sql: &'static str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.connection.prepare_cached(sql)?.query_row(params, read).optional()?)
+    }
+
+    /// All rows of a query.
+    pub(super) fn rows<T>(
+        &self,
+        sql: &'static str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params, read)?.collect::<rusqlite::Result<Vec<T>>>()?;
+        Ok(rows)
+    }
+
+    /// The number of the next event. There is one writer, so the numbers rise in commit order.
+    pub(super) fn next_event_number(&self) -> Result<i64, StoreError> {
+        let last = match self.last_event.get() {
+            Some(last) => last,
+            None => self.row(super::sql!("log/last_number"), (), |row| row.get(0))?.unwrap_or_default(),
+        };
+        self.last_event.set(Some(last + 1));
+        Ok(last + 1)
+    }
+
+    /// Notes that a job changed.
+    pub(super) fn note_change(&self, job_id: JobId, tenant: i64) {
+        self.news.borrow_mut().changed.push(Changed { job_id, tenant });
+    }
+
+    /// Notes that something may be claimed in a pool.
+    pub(super) fn note_pool(&self, pool: &str) {
+        let mut news = self.news.borrow_mut();
+        if !news.pools.contains(pool) {
+            news.pools.insert(pool.to_owned());
+        }
+    }
+
+    pub(super) fn into_news(self) -> News {
+        self.news.into_inner()
+    }
+}

@@ -1,0 +1,124 @@
+//! What maintenance does, each time on the row as it is now.
+
+use async_trait::async_trait;
+use forebay_core::attempt::Outcome;
+use forebay_core::failure::FailureClass;
+use forebay_core::id::JobId;
+use forebay_core::job::{Failure, State};
+use forebay_core::lifecycle::{self, Failed};
+
+use super::columns::{self, Columns};
+use super::settle::{self, Permit};
+use super::transaction::Tx;
+use super::{SqliteStore, queue, reviews, save, sql};
+use crate::record::{AttemptClose, JobRecord, Lapsed};
+use crate::{StoreError, Upkeep};
+
+#[async_trait]
+impl Upkeep for SqliteStore {
+    async fn lapsed(&self, limit: usize) -> Result<Vec<Lapsed>, StoreError> {
+        self.read(move |tx| {
+            tx.rows(sql!("upkeep/lapsed"), (tx.now.as_millis(), columns::limit(limit)), |row| {
+                let mut c = Columns::of(row);
+                Ok(Lapsed { job_id: c.id()?, task: c.get()?, revision: c.count()? })
+            })
+        })
+        .await
+    }
+
+    async fn rescue(&self, job: JobId, lost: Failed) -> Result<Option<JobRecord>, StoreError> {
+        self.write(move |tx| rescue(tx, job, &lost)).await
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        self.read(move |tx| {
+            tx.rows(sql!("upkeep/overdue"), (tx.now.as_millis(), columns::limit(limit)), |row| {
+                Columns::of(row).id()
+            })
+        })
+        .await
+    }
+
+    async fn expire(&self, job: JobId) -> Result<Option<JobRecord>, StoreError> {
+        self.write(move |tx| expire(tx, job)).await
+    }
+
+    async fn sweep_grants(&self, limit: usize) -> Result<usize, StoreError> {
+        let lapsed = self
+            .read(move |tx| {
+                tx.rows(sql!("upkeep/lapsed_grants"), (tx.now.as_millis(), columns::limit(limit)), |row| {
+                    row.get::<_, [u8; 16]>(0)
+                })
+            })
+            .await?;
+        if lapsed.is_empty() {
+            return Ok(0);
+        }
+        self.write(move |tx| sweep(tx, &lapsed)).await
+    }
+}
+
+fn rescue(tx: &Tx<'_>, job: JobId, lost: &Failed) -> Result<Option<JobRecord>, StoreError> {
+    let Some(record) = save::load(tx, job)? else {
+        return Ok(None);
+    };
+    let Ok(change) = lifecycle::rescue(&record.job, &Failed { now: tx.now, ..lost.clone() }) else {
+        return Ok(None);
+    };
+    // The lease of the grant lapsed with the job's: the permit comes back at once.
+    close_as_unknown(tx, &record, lost.failure.clone(), Permit::Return)?;
+    let after = save::save(tx, &record, change)?;
+    if after.job.state == State::ReviewRequired {
+        reviews::open_without_output(tx, &after)?;
+    }
+    Ok(Some(after))
+}
+
+fn expire(tx: &Tx<'_>, job: JobId) -> Result<Option<JobRecord>, StoreError> {
+    let Some(record) = save::load(tx, job)? else {
+        return Ok(None);
+    };
+    let Ok(change) = lifecycle::expire(&record.job, tx.now) else {
+        return Ok(None);
+    };
+    let why = Failure::new(FailureClass::Deadline, "the job's deadline passed while the call was running");
+    close_as_unknown(tx, &record, why, Permit::Keep)?;
+    save::save(tx, &record, change).map(Some)
+}
+
+/// Closes the attempt of a job that is taken from its owner: its call may have been billed.
+pub(super) fn close_as_unknown(
+    tx: &Tx<'_>,
+    record: &JobRecord,
+    failure: Failure,
+    permit: Permit,
+) -> Result<(), StoreError> {
+    if record.job.state != State::Running {
+        return Ok(());
+    }
+    let Some(attempt) = settle::open_attempt(tx, record.id)? else {
+        return Ok(());
+    };
+    let close = AttemptClose {
+        outcome: Outcome::Unknown,
+        failure: Some(failure),
+        usage: None,
+        provider_request_id: None,
+        provider_model: None,
+        cooldown: None,
+    };
+    settle::settle(tx, attempt, &close, permit)?;
+    Ok(())
+}
+
+/// Returns permits whose lease has lapsed still, one row at a time.
+fn sweep(tx: &Tx<'_>, lapsed: &[[u8; 16]]) -> Result<usize, StoreError> {
+    let mut returned = 0;
+    for attempt in lapsed {
+        let still = tx.row(sql!("upkeep/grant_is_lapsed"), (attempt, tx.now.as_millis()), |_| Ok(()))?;
+        if still.is_some() && queue::release_permit(tx, attempt)? {
+            returned += 1;
+        }
+    }
+    Ok(returned)
+}
