@@ -1,0 +1,277 @@
+//! Amounts in the output, and the sums that must hold between them. All arithmetic is exact.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use crate::extract::finding::{Finding, FindingCode, Findings, shown};
+use crate::extract::policy::{AmountsRule, LineAmounts};
+
+/// Digits before and after the point that an amount may have, so that sums stay exact.
+const WHOLE_DIGITS: usize = 20;
+const FRACTION_DIGITS: usize = 6;
+
+/// The output, and what is known about how its numbers were written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Output<'a> {
+    pub(super) value: &'a Value,
+    /// Numbers that lost their written form, by pointer into the output.
+    pub(super) inexact_numbers: &'a BTreeMap<String, String>,
+}
+
+/// What stands where an amount is expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Amount {
+    /// Null, blank or nothing.
+    Absent,
+    /// A decimal number.
+    Is(Decimal),
+    /// Something else; the text says what is wrong with it.
+    Wrong(String),
+}
+
+impl Output<'_> {
+    /// Reads an amount: a string in plain decimal form, or a JSON number that means what is written.
+    pub(super) fn amount(&self, pointer: &str) -> Amount {
+        match self.value.pointer(pointer) {
+            None | Some(Value::Null) => Amount::Absent,
+            Some(Value::String(text)) if text.trim().is_empty() => Amount::Absent,
+            Some(Value::String(text)) => plain_decimal(text),
+            Some(Value::Number(number)) => match self.inexact_numbers.get(pointer) {
+                Some(literal) => Amount::Wrong(format!(
+                    "{} can't be kept exactly as a JSON number: write the amount as a string",
+                    shown(literal)
+                )),
+                None => plain_decimal(&number.to_string()),
+            },
+            Some(_) => Amount::Wrong("an amount is a string such as \"1234.56\"".to_owned()),
+        }
+    }
+}
+
+/// Reads `-1234.56`: no sign but a minus, no separators, no exponent, no spaces.
+pub(super) fn plain_decimal(text: &str) -> Amount {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) {
+        let wanted = "is not a plain decimal number: write it like 1234.56, with a point and no separators";
+        return Amount::Wrong(format!("{} {wanted}", shown(text)));
+    }
+    if whole.len() > WHOLE_DIGITS || fraction.len() > FRACTION_DIGITS {
+        let limits = format!("at most {WHOLE_DIGITS} digits before the point and {FRACTION_DIGITS} after it");
+        return Amount::Wrong(format!("{} has too many digits: {limits}", shown(text)));
+    }
+    Decimal::from_str_exact(text).map_or_else(
+        |_| Amount::Wrong(format!("{} can't be calculated with exactly", shown(text))),
+        Amount::Is,
+    )
+}
+
+/// Checks every amount that the rule names, and the sums between them.
+pub(super) fn check(rule: &AmountsRule, output: Output<'_>, findings: &mut Findings) {
+    let net = rule.net.as_ref().and_then(|pointer| read(output, pointer.as_str(), findings));
+    let tax = rule.tax.as_ref().and_then(|pointer| read(output, pointer.as_str(), findings));
+    let total = read(output, rule.total.as_str(), findings);
+    if let (Some(net), Some(tax), Some(total)) = (net, tax, total) {
+        check_total(rule, net, tax, total, findings);
+    }
+    if let Some(lines) = line_amounts(rule, output, findings) {
+        check_lines(rule, &lines, net, total, findings);
+    }
+}
+
+/// An amount that can be calculated with; otherwise a finding says why there is none.
+fn read(output: Output<'_>, pointer: &str, findings: &mut Findings) -> Option<Decimal> {
+    match output.amount(pointer) {
+        Amount::Is(amount) => Some(amount),
+        Amount::Absent => {
+            let message = "the amount is missing, so the sums can't be checked";
+            findings.push(Finding::new(FindingCode::MissingRequired, pointer, message));
+            None
+        }
+        Amount::Wrong(why) => {
+            findings.push(Finding::new(FindingCode::AmountFormat, pointer, why));
+            None
+        }
+    }
+}
+
+fn check_total(rule: &AmountsRule, net: Decimal, tax: Decimal, total: Decimal, findings: &mut Findings) {
+    let pointer = rule.total.as_str();
+    let Some(sum) = add(net, tax) else { return findings.push(too_large(FindingCode::NetTaxTotal, pointer)) };
+    if !within(sum, total, rule.tolerance) {
+        let message = format!(
+            "net {net} + tax {tax} = {sum}, and the total says {total}: a difference of {}",
+            difference(sum, total)
+        );
+        findings.push(Finding::new(FindingCode::NetTaxTotal, pointer, message));
+    }
+}
+
+/// The amounts of all lines; nothing when the rule has no lines or one of them can't be read.
+fn line_amounts(rule: &AmountsRule, output: Output<'_>, findings: &mut Findings) -> Option<Vec<Decimal>> {
+    let (lines, member) = (rule.lines.as_ref()?, rule.line_amount.as_ref()?);
+    let pattern = lines.each(member);
+    if !lines.lookup(output.value).is_some_and(Value::is_array) {
+        let message = "the lines are missing, so their sum can't be checked";
+        findings.push(Finding::new(FindingCode::MissingRequired, lines.as_str(), message));
+        return None;
+    }
+    let mut amounts = Vec::new();
+    let mut all_read = true;
+    for pointer in pattern.expand(output.value) {
+        match read(output, &pointer, findings) {
+            Some(amount) => amounts.push(amount),
+            None => all_read = false,
+        }
+        if findings.is_full() {
+            return None;
+        }
+    }
+    all_read.then_some(amounts)
+}
+
+fn check_lines(
+    rule: &AmountsRule,
+    lines: &[Decimal],
+    net: Option<Decimal>,
+    total: Option<Decimal>,
+    findings: &mut Findings,
+) {
+    let pointer = rule.lines.as_ref().map_or("", |lines| lines.as_str());
+    let Some(sum) = lines.iter().try_fold(Decimal::ZERO, |sum, line| add(sum, *line)) else {
+        return findings.push(too_large(FindingCode::LineSum, pointer));
+    };
+    let net = net.map(|net| ("net", net)).filter(|_| rule.line_amounts != LineAmounts::Gross);
+    let total = total.map(|total| ("total", total)).filter(|_| rule.line_amounts != LineAmounts::Net);
+    let allowed: Vec<_> = net.into_iter().chain(total).collect();
+    let tolerance = rule.line_tolerance.unwrap_or(rule.tolerance);
+    if allowed.is_empty() || allowed.iter().any(|(_, amount)| within(sum, *amount, tolerance)) {
+        return;
+    }
+    let others: Vec<_> = allowed
+        .iter()
+        .map(|(name, amount)| format!("{name} {amount} (a difference of {})", difference(sum, *amount)))
+        .collect();
+    let message = format!(
+        "the amounts of the {} lines add up to {sum}, which is not {}",
+        lines.len(),
+        others.join(" and not ")
+    );
+    findings.push(Finding::new(FindingCode::LineSum, pointer, message));
+}
+
+/// The exact sum; nothing when it has more digits than can be kept.
+fn add(a: Decimal, b: Decimal) -> Option<Decimal> {
+    a.checked_add(b).filter(|sum| sum.scale() == a.scale().max(b.scale()))
+}
+
+fn within(a: Decimal, b: Decimal, tolerance: Decimal) -> bool {
+    a.checked_sub(b).is_some_and(|difference| difference.abs() <= tolerance)
+}
+
+fn difference(a: Decimal, b: Decimal) -> String {
+    a.checked_sub(b)
+        .map_or_else(|| "too much to calculate".to_owned(), |difference| difference.abs().to_string())
+}
+
+fn too_large(code: FindingCode, pointer: &str) -> Finding {
+    Finding::new(code, pointer, "the amounts have too many digits to be added exactly")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rule(line_amounts: &str) -> AmountsRule {
+        serde_json::from_value(json!({
+            "net": "/net", "tax": "/tax", "total": "/total", "lines": "/lines", "line_amount": "/amount",
+            "tolerance": "0.00", "line_amounts": line_amounts,
+        }))
+        .unwrap()
+    }
+
+    fn codes(rule: &AmountsRule, value: &Value) -> Vec<(&'static str, String)> {
+        let mut findings = Findings::default();
+        check(rule, Output { value, inexact_numbers: &BTreeMap::new() }, &mut findings);
+        findings.into_vec().into_iter().map(|finding| (finding.code.name(), finding.pointer)).collect()
+    }
+
+    fn invoice(net: &str, tax: &str, total: &str, lines: &[&str]) -> Value {
+        let lines: Vec<_> = lines.iter().map(|amount| json!({"amount": amount})).collect();
+        json!({"net": net, "tax": tax, "total": total, "lines": lines})
+    }
+
+    #[test]
+    fn only_plain_decimals_are_amounts() {
+        for text in ["717.97", "-0.10", "0", "12345678901234567890.123456"] {
+            assert!(matches!(plain_decimal(text), Amount::Is(_)), "{text}");
+        }
+        for text in ["717,97", "1.234,56", "1,234.56", "7e2", "+5", " 5", "5.", ".5", "", "€5", "1_000", "٣"]
+        {
+            assert!(matches!(plain_decimal(text), Amount::Wrong(_)), "{text}");
+        }
+        for text in ["123456789012345678901", "0.1234567"] {
+            assert!(matches!(plain_decimal(text), Amount::Wrong(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn tenths_add_up() {
+        assert_eq!(codes(&rule("net"), &invoice("0.1", "0.2", "0.3", &["0.1"])), []);
+        let numbers = json!({"net": 0.1, "tax": 0.2, "total": 0.3, "lines": [{"amount": 0.1}]});
+        assert_eq!(codes(&rule("net"), &numbers), []);
+    }
+
+    #[test]
+    fn twenty_digits_are_calculated_exactly() {
+        let net = "12345678901234567890.12";
+        assert_eq!(codes(&rule("net"), &invoice(net, "0.01", "12345678901234567890.13", &[net])), []);
+        let cent_off = invoice(net, "0.01", "12345678901234567890.12", &[net]);
+        assert_eq!(codes(&rule("net"), &cent_off), [("net_tax_total", "/total".to_owned())]);
+    }
+
+    #[test]
+    fn lines_may_be_net_or_gross_as_the_rule_says() {
+        let net = invoice("10.00", "2.00", "12.00", &["4.00", "6.00"]);
+        let gross = invoice("10.00", "2.00", "12.00", &["5.00", "7.00"]);
+        let wrong = [("line_sum", "/lines".to_owned())];
+        assert_eq!((codes(&rule("net"), &net), codes(&rule("net"), &gross)), (vec![], wrong.to_vec()));
+        assert_eq!((codes(&rule("gross"), &net), codes(&rule("gross"), &gross)), (wrong.to_vec(), vec![]));
+        assert_eq!((codes(&rule("either"), &net), codes(&rule("either"), &gross)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_sum_that_can_not_be_checked_is_a_finding() {
+        let value = json!({"net": null, "tax": "2.00", "total": "12,00", "lines": [{"amount": " "}, {}]});
+        let expected = ["/net", "/total", "/lines/0/amount", "/lines/1/amount"];
+        let pointers: Vec<_> =
+            codes(&rule("either"), &value).into_iter().map(|(_, pointer)| pointer).collect();
+        assert_eq!(pointers, expected);
+        let without_lines = json!({"net": "1", "tax": "1", "total": "2", "lines": null});
+        assert_eq!(codes(&rule("net"), &without_lines), [("missing_required", "/lines".to_owned())]);
+    }
+
+    #[test]
+    fn the_tolerance_is_inclusive() {
+        let rule = AmountsRule { tolerance: "0.01".parse().unwrap(), ..rule("net") };
+        assert_eq!(codes(&rule, &invoice("1.00", "0.20", "1.21", &["0.99"])), []);
+        assert_eq!(codes(&rule, &invoice("1.00", "0.20", "1.22", &["0.98"])).len(), 2);
+    }
+
+    #[test]
+    fn messages_say_both_numbers() {
+        let mut findings = Findings::default();
+        let value = invoice("593.36", "124.61", "717.97", &["717.97", "4.24"]);
+        check(&rule("either"), Output { value: &value, inexact_numbers: &BTreeMap::new() }, &mut findings);
+        assert_eq!(
+            findings.into_vec()[0].message,
+            "the amounts of the 2 lines add up to 722.21, which is not net 593.36 (a difference of 128.85) \
+             and not total 717.97 (a difference of 4.24)"
+        );
+    }
+}

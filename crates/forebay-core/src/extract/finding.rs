@@ -1,0 +1,247 @@
+//! What can be wrong with an answer: a closed list of codes, and one finding as it is stored and shown.
+
+use serde::{Deserialize, Serialize};
+
+use crate::extract::resolve::Span;
+use crate::failure::FailureClass;
+use crate::text;
+
+/// Findings that one evaluation keeps.
+pub const MAX_FINDINGS: usize = 100;
+
+/// Characters that are kept of a finding's message.
+pub const MESSAGE_CHARS: usize = 400;
+
+/// What is wrong. The names are stable: they are stored, shown and counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingCode {
+    /// The answer is not JSON, not even after the repairs that invent nothing.
+    NotJson,
+    /// The answer ends before it is complete.
+    Truncated,
+    /// An object has a member twice; neither is chosen.
+    DuplicateMember,
+    /// The answer is JSON but not an `output` with a list of `evidence`.
+    AnswerShape,
+    /// The output does not satisfy the task's JSON Schema.
+    Schema,
+    /// A value that the policy requires is null, blank or absent.
+    MissingRequired,
+    /// An amount is not written as a plain decimal number.
+    AmountFormat,
+    /// Net and tax do not add up to the total.
+    NetTaxTotal,
+    /// The line amounts add up to neither sum that they may add up to.
+    LineSum,
+    /// There are amounts and no currency.
+    CurrencyMissing,
+    /// The currency is not one that the policy allows.
+    CurrencyNotAllowed,
+    /// A date is not a day of the calendar, written `YYYY-MM-DD`.
+    DateFormat,
+    /// A date is before the date that it must not precede.
+    DateOrder,
+    /// A date is outside the time that the policy allows.
+    DateImplausible,
+    /// A value has no quote.
+    EvidenceMissing,
+    /// A quote does not stand in the document.
+    EvidenceNotFound,
+    /// A quote stands in the document, and the value does not stand in the quote.
+    EvidenceValueMismatch,
+    /// A quote is given for a field that the output does not have.
+    EvidenceFieldUnknown,
+}
+
+use FindingCode as C;
+
+impl FindingCode {
+    /// Every code, in the order of the checks.
+    pub const ALL: [FindingCode; 18] = [
+        C::NotJson,
+        C::Truncated,
+        C::DuplicateMember,
+        C::AnswerShape,
+        C::Schema,
+        C::MissingRequired,
+        C::AmountFormat,
+        C::NetTaxTotal,
+        C::LineSum,
+        C::CurrencyMissing,
+        C::CurrencyNotAllowed,
+        C::DateFormat,
+        C::DateOrder,
+        C::DateImplausible,
+        C::EvidenceMissing,
+        C::EvidenceNotFound,
+        C::EvidenceValueMismatch,
+        C::EvidenceFieldUnknown,
+    ];
+
+    /// The name in the API, the database and the metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            C::NotJson => "not_json",
+            C::Truncated => "truncated",
+            C::DuplicateMember => "duplicate_member",
+            C::AnswerShape => "answer_shape",
+            C::Schema => "schema",
+            C::MissingRequired => "missing_required",
+            C::AmountFormat => "amount_format",
+            C::NetTaxTotal => "net_tax_total",
+            C::LineSum => "line_sum",
+            C::CurrencyMissing => "currency_missing",
+            C::CurrencyNotAllowed => "currency_not_allowed",
+            C::DateFormat => "date_format",
+            C::DateOrder => "date_order",
+            C::DateImplausible => "date_implausible",
+            C::EvidenceMissing => "evidence_missing",
+            C::EvidenceNotFound => "evidence_not_found",
+            C::EvidenceValueMismatch => "evidence_value_mismatch",
+            C::EvidenceFieldUnknown => "evidence_field_unknown",
+        }
+    }
+
+    /// The code of that name.
+    pub fn from_name(name: &str) -> Option<FindingCode> {
+        Self::ALL.into_iter().find(|code| code.name() == name)
+    }
+
+    /// The failure class of a job that ends with this finding.
+    pub const fn failure_class(self) -> FailureClass {
+        match self {
+            C::Truncated => FailureClass::Truncated,
+            C::NotJson | C::DuplicateMember | C::AnswerShape => FailureClass::InvalidOutput,
+            C::Schema => FailureClass::SchemaMismatch,
+            C::MissingRequired
+            | C::AmountFormat
+            | C::NetTaxTotal
+            | C::LineSum
+            | C::CurrencyMissing
+            | C::CurrencyNotAllowed
+            | C::DateFormat
+            | C::DateOrder
+            | C::DateImplausible
+            | C::EvidenceMissing
+            | C::EvidenceNotFound
+            | C::EvidenceValueMismatch
+            | C::EvidenceFieldUnknown => FailureClass::PolicyFailed,
+        }
+    }
+}
+
+/// One thing that is wrong with an answer. The message is for the person who reviews the job and for the
+/// model that is asked to correct itself; it may quote the answer and the document, so it is kept with the
+/// job and never logged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What is wrong.
+    pub code: FindingCode,
+    /// The field, as a JSON pointer into the output; empty for the answer as a whole.
+    pub pointer: String,
+    /// What is wrong with it, with both sides of a comparison. At most [`MESSAGE_CHARS`] characters, one line.
+    pub message: String,
+    /// The place in the document that it is about, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
+}
+
+impl Finding {
+    /// A finding without a place in the document. The message becomes one storable line.
+    pub fn new(code: FindingCode, pointer: impl Into<String>, message: impl AsRef<str>) -> Self {
+        Self { code, pointer: pointer.into(), message: one_line(message.as_ref()), span: None }
+    }
+
+    /// The pointer as one line of a message; it may hold member names that the model made up.
+    pub(super) fn field_shown(&self) -> String {
+        one_line(&self.pointer)
+    }
+
+    /// The same finding, about this place in the document.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+}
+
+/// Findings as they are collected: each one once, and a bounded number of them.
+#[derive(Debug, Default)]
+pub(super) struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// Adds a finding, unless there are enough or it is there already. That a value is missing is said once
+    /// per field, whichever rules miss it.
+    pub(super) fn push(&mut self, finding: Finding) {
+        let known = |other: &Finding| {
+            other.code == finding.code
+                && other.pointer == finding.pointer
+                && (other.code == FindingCode::MissingRequired || other.message == finding.message)
+        };
+        if !self.is_full() && !self.0.iter().any(known) {
+            self.0.push(finding);
+        }
+    }
+
+    /// Whether there are so many that no further check can add one.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= MAX_FINDINGS
+    }
+
+    /// Adds several.
+    pub(super) fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        findings.into_iter().for_each(|finding| self.push(finding));
+    }
+
+    /// What was collected.
+    pub(super) fn into_vec(self) -> Vec<Finding> {
+        self.0
+    }
+}
+
+/// Text from outside as part of a message: one line, in quotation marks, at most 120 characters.
+pub(super) fn shown(text: &str) -> String {
+    let short: String = text.chars().take(121).collect();
+    format!("`{}`", text::storable(&flat(&short), 120))
+}
+
+fn one_line(message: &str) -> String {
+    let short: String = message.chars().take(MESSAGE_CHARS + 1).collect();
+    text::storable(&flat(&short), MESSAGE_CHARS)
+}
+
+/// White space and the line separators of Unicode become single spaces.
+fn flat(text: &str) -> String {
+    text.split(char::is_whitespace).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_read_back_as_serde_writes_them() {
+        for code in FindingCode::ALL {
+            assert_eq!(FindingCode::from_name(code.name()), Some(code));
+            assert_eq!(serde_json::to_value(code).unwrap(), code.name());
+        }
+        assert_eq!(FindingCode::from_name("fine"), None);
+    }
+
+    #[test]
+    fn each_kind_of_trouble_leads_to_its_failure_class() {
+        assert_eq!(FindingCode::NotJson.failure_class(), FailureClass::InvalidOutput);
+        assert_eq!(FindingCode::DuplicateMember.failure_class(), FailureClass::InvalidOutput);
+        assert_eq!(FindingCode::Schema.failure_class(), FailureClass::SchemaMismatch);
+        assert_eq!(FindingCode::Truncated.failure_class(), FailureClass::Truncated);
+        assert_eq!(FindingCode::LineSum.failure_class(), FailureClass::PolicyFailed);
+    }
+
+    #[test]
+    fn a_message_is_one_line_of_bounded_length() {
+        let finding = Finding::new(FindingCode::Schema, "/a", format!("two\nlines {}", "x".repeat(1_000)));
+        assert!(finding.message.starts_with("two lines x"));
+        assert_eq!(finding.message.chars().count(), MESSAGE_CHARS + 1, "and the ellipsis");
+    }
+}

@@ -1,0 +1,219 @@
+//! A task's JSON Schema, compiled once.
+
+use std::fmt;
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+use crate::digest::Digest;
+use crate::extract::finding::{Finding, FindingCode};
+use crate::extract::pointer;
+use crate::limits;
+use crate::text;
+
+/// Findings that one check returns at most.
+pub const MAX_SCHEMA_FINDINGS: usize = 50;
+
+/// Bytes that a compiled pattern may take.
+const PATTERN_BYTES: usize = 1024 * 1024;
+
+/// A compiled JSON Schema. Draft 2020-12 unless the schema names another.
+pub struct Schema {
+    source: Value,
+    digest: Digest,
+    validator: Validator,
+}
+
+/// Why a schema is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// It is larger than [`limits::SCHEMA_BYTES`].
+    #[error("the schema has {0} bytes, and at most {max} are allowed", max = limits::SCHEMA_BYTES)]
+    TooLarge(usize),
+    /// It refers to something outside itself.
+    #[error("the schema refers to `{0}`: only references inside the schema (`#...`) are allowed")]
+    RemoteReference(String),
+    /// A reference leads back to itself, so that a check would not end.
+    #[error("the reference `{0}` leads back to itself")]
+    CircularReference(String),
+    /// It is not a valid schema, or has a pattern that needs backtracking.
+    #[error("the schema is not valid: {0}")]
+    Invalid(String),
+}
+
+impl Schema {
+    /// Compiles a schema. Nothing is fetched, and patterns are matched in linear time, so look-around and
+    /// back-references are refused.
+    ///
+    /// # Errors
+    ///
+    /// When the schema is too large, refers outside itself, or is not valid.
+    pub fn compile(source: &Value) -> Result<Self, SchemaError> {
+        let bytes = source.to_string();
+        if bytes.len() > limits::SCHEMA_BYTES {
+            return Err(SchemaError::TooLarge(bytes.len()));
+        }
+        refuse_references(source, source)?;
+        let validator = jsonschema::options()
+            .with_draft(draft(source))
+            .offline()
+            .should_validate_formats(true)
+            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
+            .build(source)
+            .map_err(|error| SchemaError::Invalid(text::storable(&error.to_string(), 400)))?;
+        Ok(Self { source: source.clone(), digest: Digest::of(bytes.as_bytes()), validator })
+    }
+
+    /// The schema as written.
+    pub fn source(&self) -> &Value {
+        &self.source
+    }
+
+    /// The digest of the schema's compact text: part of the request hash and of a result's provenance.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// What is wrong with a value: at most [`MAX_SCHEMA_FINDINGS`] findings.
+    pub fn check(&self, value: &Value) -> Vec<Finding> {
+        self.validator.iter_errors(value).take(MAX_SCHEMA_FINDINGS).map(|error| finding(&error)).collect()
+    }
+}
+
+fn finding(error: &ValidationError<'_>) -> Finding {
+    let place = error.instance_path().as_str();
+    match error.kind() {
+        ValidationErrorKind::Required { property: Value::String(name) } => {
+            let pointer = format!("{place}/{}", pointer::escape(name));
+            Finding::new(FindingCode::Schema, pointer, "the schema requires this member, and it is absent")
+        }
+        _ => Finding::new(FindingCode::Schema, place, error.to_string()),
+    }
+}
+
+fn draft(source: &Value) -> Draft {
+    match source.get("$schema").and_then(Value::as_str).map(|uri| uri.trim_end_matches('#')) {
+        Some("http://json-schema.org/draft-07/schema") => Draft::Draft7,
+        Some("https://json-schema.org/draft/2019-09/schema") => Draft::Draft201909,
+        _ => Draft::Draft202012,
+    }
+}
+
+/// Refuses references that leave the schema, and chains of references without anything between them.
+fn refuse_references(root: &Value, part: &Value) -> Result<(), SchemaError> {
+    match part {
+        Value::Object(members) => {
+            for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+                if let Some(Value::String(target)) = members.get(keyword) {
+                    refuse_reference(root, target)?;
+                }
+            }
+            members.values().try_for_each(|member| refuse_references(root, member))
+        }
+        Value::Array(elements) => elements.iter().try_for_each(|element| refuse_references(root, element)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+fn refuse_reference(root: &Value, target: &str) -> Result<(), SchemaError> {
+    let mut at = target;
+    for _ in 0..limits::JSON_DEPTH {
+        let Some(fragment) = at.strip_prefix('#') else {
+            return Err(SchemaError::RemoteReference(text::storable(at, 200)));
+        };
+        match root.pointer(fragment).and_then(|part| part.get("$ref")).and_then(Value::as_str) {
+            Some(next) => at = next,
+            None => return Ok(()),
+        }
+    }
+    Err(SchemaError::CircularReference(text::storable(target, 200)))
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema").field("digest", &self.digest).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(source: Value) -> SchemaError {
+        Schema::compile(&source).unwrap_err()
+    }
+
+    #[test]
+    fn findings_point_at_the_member() {
+        let schema = Schema::compile(&json!({
+            "type": "object",
+            "required": ["a/b"],
+            "additionalProperties": false,
+            "properties": {"a/b": {}, "lines": {"items": {"properties": {"amount": {"pattern": "^[0-9]+$"}}}}},
+        }))
+        .unwrap();
+        assert_eq!(schema.check(&json!({"a/b": 1, "lines": [{"amount": "1"}]})), []);
+        let pointers: Vec<_> =
+            schema.check(&json!({"lines": [{"amount": "1,0"}]})).into_iter().map(|f| f.pointer).collect();
+        assert!(pointers.contains(&"/a~1b".to_owned()), "{pointers:?}");
+        assert!(pointers.contains(&"/lines/0/amount".to_owned()), "{pointers:?}");
+    }
+
+    #[test]
+    fn findings_are_bounded_in_number_and_length() {
+        let schema = Schema::compile(&json!({"items": {"type": "string"}})).unwrap();
+        let huge: Vec<_> = (0..200).map(|_| json!(["x".repeat(10_000)])).collect();
+        let findings = schema.check(&json!(huge));
+        assert_eq!(findings.len(), MAX_SCHEMA_FINDINGS);
+        assert!(findings.iter().all(|finding| finding.message.chars().count() <= 401));
+    }
+
+    #[test]
+    fn references_stay_inside() {
+        assert!(Schema::compile(&json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}})).is_ok());
+        for target in ["https://example.com/s.json", "other.json#/a", "file:///etc/passwd", ""] {
+            let nested = json!({"properties": {"a": {"items": {"$ref": target}}}});
+            assert_eq!(refused(nested), SchemaError::RemoteReference(target.to_owned()));
+        }
+        assert!(matches!(refused(json!({"$ref": "#"})), SchemaError::CircularReference(_)));
+        let ring = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
+        assert!(matches!(refused(ring), SchemaError::CircularReference(_)));
+        let tree = json!({"properties": {"children": {"items": {"$ref": "#"}}}});
+        assert!(Schema::compile(&tree).is_ok(), "a schema may describe a tree");
+    }
+
+    #[test]
+    fn a_schema_that_applies_itself_does_not_hang_a_check() {
+        for source in [json!({"allOf": [{"$ref": "#"}]}), json!({"not": {"anyOf": [{"$ref": "#"}]}})] {
+            let schema = Schema::compile(&source).unwrap();
+            assert!(schema.check(&json!({"a": 1})).len() <= MAX_SCHEMA_FINDINGS);
+        }
+    }
+
+    #[test]
+    fn patterns_that_need_backtracking_are_refused() {
+        assert!(matches!(refused(json!({"pattern": "(a)\\1"})), SchemaError::Invalid(_)));
+        assert!(matches!(refused(json!({"pattern": "(?=a)b"})), SchemaError::Invalid(_)));
+        assert!(matches!(refused(json!({"type": "nonsense"})), SchemaError::Invalid(_)));
+    }
+
+    #[test]
+    fn sixty_four_kilobytes_and_not_one_more() {
+        let overhead = json!({"description": ""}).to_string().len();
+        let of = |bytes: usize| json!({"description": "x".repeat(bytes - overhead)});
+        assert!(Schema::compile(&of(limits::SCHEMA_BYTES)).is_ok());
+        assert_eq!(refused(of(limits::SCHEMA_BYTES + 1)), SchemaError::TooLarge(limits::SCHEMA_BYTES + 1));
+    }
+
+    #[test]
+    fn the_digest_does_not_depend_on_spacing_and_the_schema_crosses_threads() {
+        fn crosses<T: Send + Sync>(_: &T) {}
+        let compact = Schema::compile(&serde_json::from_str(r#"{"type":"object"}"#).unwrap()).unwrap();
+        let spaced = Schema::compile(&serde_json::from_str("{ \"type\" :\n\"object\" }").unwrap()).unwrap();
+        assert_eq!(compact.digest(), spaced.digest());
+        crosses(&compact);
+    }
+}
