@@ -1,1 +1,27 @@
-//! placeholder
+//! How Forebay talks to model providers.
+//!
+//! One call in, one [`Report`] out: what came of it for the ledger ([`forebay_core::attempt::Outcome`]), the
+//! answer or the class of the failure, what the provider says it used, and what it says about when to come
+//! back. Nothing is decided here about retries, and nothing is ever sent twice.
+//!
+//! * [`Gateway`] makes the call; `exchange.rs` reads the answer within the deadlines of `deadline.rs`.
+//! * `sse.rs` cuts a stream into events; `wire.rs` is the seam behind which a provider's format stands, and
+//!   `openai` is the one format so far.
+//! * `provider_error.rs` finds out what an error answer means, whichever provider wrote it.
+
+mod call;
+mod deadline;
+mod exchange;
+mod failed;
+mod gateway;
+mod openai;
+mod outgoing;
+mod provider_error;
+mod report;
+mod sse;
+mod tls;
+mod wire;
+
+pub use call::{Call, ChatCall, EmbeddingsCall, ResponseFormat, Target};
+pub use gateway::{Gateway, NoGateway};
+pub use report::{Answer, Report};
