@@ -1,5 +1,6 @@
 use forebay_core::event::EventType;
 use forebay_core::id::JobId;
+use forebay_core::job::State;
 
 /// A job that changed in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,6 +9,8 @@ pub struct Changed {
     pub job_id: JobId,
     /// Whose.
     pub tenant: i64,
+    /// Its state then.
+    pub state: State,
 }
 
 /// Which events.
