@@ -1,6 +1,5 @@
 use forebay_core::event::EventType;
 use forebay_core::id::JobId;
-use forebay_core::job::State;
 
 /// A job that changed in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,8 +8,8 @@ pub struct Changed {
     pub job_id: JobId,
     /// Whose.
     pub tenant: i64,
-    /// Its state then.
-    pub state: State,
+    /// Its fence then: whoever holds the job by a smaller one has lost it.
+    pub fence: u64,
 }
 
 /// Which events.

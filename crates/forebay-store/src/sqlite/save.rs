@@ -132,7 +132,7 @@ pub(super) fn append_event(tx: &Tx<'_>, record: &JobRecord, kind: EventType) -> 
             tx.origin.envelope(number, &event),
         ),
     )?;
-    tx.note_change(record.id, record.tenant, record.job.state);
+    tx.note_change(record.id, record.tenant, record.job.fence);
     Ok(number)
 }
 

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 
 use forebay_core::event::Origin;
 use forebay_core::id::JobId;
-use forebay_core::job::State;
 use forebay_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 
@@ -76,8 +75,8 @@ impl<'c> Tx<'c> {
     }
 
     /// Notes that a job changed.
-    pub(super) fn note_change(&self, job_id: JobId, tenant: i64, state: State) {
-        self.news.borrow_mut().changed.push(Changed { job_id, tenant, state });
+    pub(super) fn note_change(&self, job_id: JobId, tenant: i64, fence: u64) {
+        self.news.borrow_mut().changed.push(Changed { job_id, tenant, fence });
     }
 
     /// Notes that something may be claimed in a pool.
