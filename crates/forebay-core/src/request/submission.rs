@@ -78,7 +78,7 @@ pub struct TaskRef {
     /// The task's name.
     pub name: String,
     /// The pinned revision; the active one where absent.
-    pub revision: Option<u64>,
+    pub revision: Option<u32>,
 }
 
 /// Characters of a task's name.
@@ -111,10 +111,9 @@ impl FromStr for TaskRef {
 }
 
 /// A revision in its one spelling: a task that can be written in two ways has two hashes.
-fn revision_number(text: &str) -> Result<u64, NotATask> {
+fn revision_number(text: &str) -> Result<u32, NotATask> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
-    // The store keeps it in a signed column.
-    text.parse().ok().filter(|number| digits && i64::try_from(*number).is_ok()).ok_or(NotATask)
+    text.parse().ok().filter(|_| digits).ok_or(NotATask)
 }
 
 impl fmt::Display for TaskRef {

@@ -128,27 +128,14 @@ fn a_time_has_one_spelling_at_a_time() {
 
 #[test]
 fn tasks_are_named_in_one_way() {
-    for name in ["a", "0", "invoice", "a.b_c-d", "invoice@1", "x@9223372036854775807"] {
+    for name in ["a", "0", "invoice", "a.b_c-d", "invoice@1", "x@4294967295"] {
         assert_eq!(name.parse::<TaskRef>().unwrap().to_string(), name);
     }
     assert!("n".repeat(64).parse::<TaskRef>().is_ok());
     assert!("n".repeat(65).parse::<TaskRef>().is_err());
-    for name in [
-        "",
-        "@1",
-        "A",
-        "-a",
-        ".a",
-        "a b",
-        "ä",
-        "a@",
-        "a@0",
-        "a@01",
-        "a@+1",
-        "a@1@2",
-        "a@x",
-        "a@9223372036854775808",
-    ] {
+    for name in
+        ["", "@1", "A", "-a", ".a", "a b", "ä", "a@", "a@0", "a@01", "a@+1", "a@1@2", "a@x", "a@4294967296"]
+    {
         assert!(name.parse::<TaskRef>().is_err(), "{name}");
     }
 }
