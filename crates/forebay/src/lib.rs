@@ -1,2 +1,3 @@
 //! placeholder
+pub mod definitions;
 pub mod sim;

@@ -1,0 +1,77 @@
+//! What is wrong with definitions, with the place in the text.
+
+use std::fmt;
+
+use super::source::Source;
+
+/// One thing that is wrong with definitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefinitionFault {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// The path of the member: `tasks.invoice.model`. Empty where the text is no TOML at all.
+    pub key: String,
+    /// The value as written, where it is short; absent for a table or where nothing is written.
+    pub value: Option<String>,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for DefinitionFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column, key, value, message } = self;
+        match value {
+            _ if key.is_empty() => write!(f, "line {line}, column {column}: {message}"),
+            Some(value) => write!(f, "{key} = {value} at line {line}: {message}"),
+            None => write!(f, "{key} at line {line}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for DefinitionFault {}
+
+/// The faults of one text, collected so that its author reads all of them at once.
+pub(super) struct Faults<'s> {
+    pub(super) source: &'s Source<'s>,
+    found: Vec<DefinitionFault>,
+}
+
+impl<'s> Faults<'s> {
+    pub(super) fn new(source: &'s Source<'s>) -> Self {
+        Self { source, found: Vec::new() }
+    }
+
+    /// Adds a fault of the member at `path`; where nothing is written there, it stands at what encloses it.
+    pub(super) fn at(&mut self, path: &[&str], message: impl Into<String>) {
+        let fault = self.source.fault(path, message.into());
+        self.push(fault);
+    }
+
+    /// Adds a fault of the member at `path`, if the condition holds.
+    pub(super) fn when(&mut self, wrong: bool, path: &[&str], message: impl Into<String>) {
+        if wrong {
+            self.at(path, message);
+        }
+    }
+
+    /// How a message begins that repeats a number which may be nobody's but the default.
+    pub(super) fn whose(&self, path: &[&str]) -> &'static str {
+        if self.source.has(path) { "" } else { "the default of " }
+    }
+
+    pub(super) fn push(&mut self, fault: DefinitionFault) {
+        self.found.push(fault);
+    }
+
+    /// How many there are: a part that adds some while it is read is not ready to use.
+    pub(super) fn count(&self) -> usize {
+        self.found.len()
+    }
+
+    pub(super) fn into_result(mut self) -> Result<(), Vec<DefinitionFault>> {
+        self.found.sort_by_key(|fault| (fault.line, fault.column));
+        if self.found.is_empty() { Ok(()) } else { Err(self.found) }
+    }
+}

@@ -1,0 +1,128 @@
+//! Providers, and the pools of capacity at them.
+
+use std::sync::Arc;
+
+use forebay_core::definition::{Credential, Deadlines, Pool, PoolLimits, Provider};
+use forebay_core::time::Millis;
+
+use super::fault::Faults;
+use super::parts::{section, within};
+use super::{Section, Variables, written};
+
+/// Reads `[providers.*]`.
+pub(super) fn providers(faults: &mut Faults<'_>, variables: Variables<'_>) -> Section<Provider> {
+    section(faults, "providers", |faults, path, written: written::Provider| {
+        let name = path[1].to_owned();
+        let base_url = base_url(faults, path, &written, variables);
+        let deadlines = deadlines(faults, path, &written);
+        let credential = credential(faults, path, written);
+        Some(Provider { name, base_url, credential, deadlines })
+    })
+}
+
+/// The address, or what the environment says instead of it.
+fn base_url(
+    faults: &mut Faults<'_>,
+    path: &[&str],
+    written: &written::Provider,
+    variables: Variables<'_>,
+) -> String {
+    let wrong = written.base_url_env.as_deref().is_some_and(|name| !is_variable(name));
+    faults.when(wrong, &within(path, "base_url_env"), "this is no name of an environment variable");
+    if let Some(wrong) = wrong_url(&written.base_url) {
+        faults.at(&within(path, "base_url"), wrong);
+    }
+    let variable = written.base_url_env.as_deref();
+    let from_variable = variable.and_then(variables).filter(|url| !url.is_empty());
+    if let Some(wrong) = from_variable.as_deref().and_then(wrong_url) {
+        faults.at(&within(path, "base_url_env"), format!("this variable is set, but {wrong}"));
+    }
+    let url = from_variable.as_deref().unwrap_or(&written.base_url);
+    url.trim_end_matches('/').to_owned()
+}
+
+/// What is wrong with an address. The gateway parses it for good; this finds what people do write.
+fn wrong_url(url: &str) -> Option<&'static str> {
+    let Some(rest) = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")) else {
+        return Some("an address starts with https:// or http://, like https://api.openai.com/v1");
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    if host.is_empty() || url.contains(char::is_whitespace) {
+        Some("the address names no host")
+    } else if host.contains('@') {
+        Some("an address holds no credentials; use api_key_env or api_key_file")
+    } else if url.contains(['?', '#']) {
+        Some("an address ends with its path; paths of calls are appended to it")
+    } else {
+        None
+    }
+}
+
+/// Whether a text can be the name of an environment variable.
+fn is_variable(name: &str) -> bool {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn credential(faults: &mut Faults<'_>, path: &[&str], written: written::Provider) -> Option<Credential> {
+    let wrong = written.api_key_env.as_deref().is_some_and(|name| !is_variable(name));
+    let message = "this is no name of an environment variable; the key itself never stands here";
+    faults.when(wrong, &within(path, "api_key_env"), message);
+    let both = written.api_key_env.is_some() && written.api_key_file.is_some();
+    faults.when(both, &within(path, "api_key_file"), "give api_key_env or api_key_file, not both");
+    let env = written.api_key_env.map(Credential::Env);
+    env.or(written.api_key_file.map(Credential::File))
+}
+
+fn deadlines(faults: &mut Faults<'_>, path: &[&str], written: &written::Provider) -> Deadlines {
+    let default = Deadlines::default();
+    let millis = |given: Option<u32>, otherwise: Millis| given.map_or(otherwise, |ms| Millis::new(ms.into()));
+    let deadlines = Deadlines {
+        connect: millis(written.connect_ms, default.connect),
+        first_byte: millis(written.first_byte_ms, default.first_byte),
+        idle: millis(written.idle_ms, default.idle),
+        total: millis(written.total_ms, default.total),
+    };
+    let total = deadlines.total;
+    let parts = [
+        ("connect_ms", deadlines.connect),
+        ("first_byte_ms", deadlines.first_byte),
+        ("idle_ms", deadlines.idle),
+    ];
+    for (name, part) in parts {
+        let path = within(path, name);
+        faults.when(part == Millis::ZERO, &path, "no call is that fast; give at least 1");
+        let whose = faults.whose(&path);
+        let (ms, all) = (part.get(), total.get());
+        let message = format!("{whose}{ms} ms is longer than the whole attempt, total_ms = {all}");
+        faults.when(part > total && total > Millis::ZERO, &path, message);
+    }
+    let path = within(path, "total_ms");
+    faults.when(total == Millis::ZERO, &path, "no call is that fast; give at least 1");
+    deadlines
+}
+
+/// Reads `[pools.*]`.
+pub(super) fn pools(faults: &mut Faults<'_>, providers: &Section<Provider>) -> Section<Pool> {
+    section(faults, "pools", |faults, path, written: written::Pool| {
+        let provider = providers.resolve(faults, &within(path, "provider"), "provider", &written.provider);
+        let limits = [
+            ("requests_per_minute", written.requests_per_minute),
+            ("tokens_per_minute", written.tokens_per_minute),
+            ("max_in_flight", written.max_in_flight),
+        ];
+        for (name, limit) in limits {
+            let message = "a limit of 0 lets nothing through; leave it out for no limit";
+            faults.when(limit == Some(0), &within(path, name), message);
+        }
+        Some(Pool {
+            name: path[1].to_owned(),
+            provider: Arc::clone(&provider?),
+            limits: PoolLimits {
+                requests_per_minute: written.requests_per_minute.map(u64::from),
+                tokens_per_minute: written.tokens_per_minute.map(u64::from),
+                max_in_flight: written.max_in_flight.map(u64::from),
+            },
+        })
+    })
+}
