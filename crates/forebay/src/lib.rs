@@ -1,3 +1,21 @@
-//! placeholder
+//! The service: HTTP API, workers, maintenance, simulator, command line.
+//!
+//! * [`http`] answers callers, [`accept`] takes their jobs in, [`work`] runs them, [`maintain`] does what nobody
+//!   asks for. They meet in [`app`] and share nothing but the store.
+//! * [`definitions`] reads what tasks, models and pools are; [`revisions`] keeps them by number.
+//! * [`service`] starts and ends all of it; [`cli`] is the command line; [`sim`] is a provider for tests.
+
+pub mod accept;
+pub mod app;
+pub mod cli;
+pub mod config;
 pub mod definitions;
+pub mod door;
+pub mod http;
+pub mod maintain;
+pub mod metrics;
+pub mod revisions;
+pub mod runtime;
+pub mod service;
 pub mod sim;
+pub mod work;

@@ -1,0 +1,95 @@
+//! What has to happen without anybody asking: lost workers, passed deadlines, permits that nobody returns.
+//!
+//! Each pass reads a page and then acts on one row at a time, on the row as it is then; one bad row never
+//! stops the others.
+
+use forebay_core::attempt::Outcome;
+use forebay_core::definition::OnUnknown;
+use forebay_core::failure::FailureClass;
+use forebay_core::job::Failure;
+use forebay_core::lifecycle::Failed;
+use forebay_core::retry::RetryPolicy;
+use forebay_core::time::{Millis, Timestamp};
+use forebay_store::StoreError;
+use forebay_store::record::Lapsed;
+use tokio::time::MissedTickBehavior;
+use tracing::{info, warn};
+
+use crate::app::App;
+
+/// Rows of one pass.
+const PAGE: usize = 500;
+
+/// Looks again and again until the process stops.
+pub async fn run(app: App) {
+    let mut ticks = tokio::time::interval(app.settings.reaper_interval.to_duration());
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => pass(&app).await,
+            () = app.tasks.stopping().cancelled() => return,
+        }
+    }
+}
+
+async fn pass(app: &App) {
+    let results = [
+        ("rescue", rescue_lapsed(app).await),
+        ("expire", expire_overdue(app).await),
+        ("sweep", app.store.sweep_grants(PAGE).await.map(|_| ())),
+    ];
+    for (what, result) in results {
+        if let Err(error) = result {
+            warn!(%error, what, "maintenance could not do its work");
+        }
+    }
+}
+
+/// Takes jobs from workers that were not heard of (I15).
+async fn rescue_lapsed(app: &App) -> Result<(), StoreError> {
+    for lapsed in app.store.lapsed(PAGE).await? {
+        let lost = lost(app, &lapsed).await;
+        match app.store.rescue(lapsed.job_id, lost).await {
+            Ok(Some(record)) => {
+                app.metrics.lease_expired();
+                info!(job = %lapsed.job_id, state = record.job.state.name(), "rescued from a lost worker");
+            }
+            Ok(None) => {}
+            Err(error) => warn!(%error, job = %lapsed.job_id, "could not be rescued"),
+        }
+    }
+    Ok(())
+}
+
+/// What the job's own task says about such a loss. A task that can't be read any more gets the defaults: the
+/// next claim will say what is wrong with it.
+async fn lost(app: &App, lapsed: &Lapsed) -> Failed {
+    let revision = app.revisions.get(lapsed.revision).await.ok();
+    let task = revision.as_ref().and_then(|revision| revision.task(&lapsed.task));
+    Failed {
+        fence: 0,
+        outcome: Outcome::Unknown,
+        failure: Failure::new(FailureClass::WorkerLost, "the worker was not heard of until its lease lapsed"),
+        hint: None,
+        on_unknown: task.map_or(OnUnknown::Retry, |task| task.on_unknown),
+        retry: task.map_or_else(RetryPolicy::default, |task| task.retry.clone()),
+        attempt_total: task.map_or(Millis::ZERO, |task| task.attempt_total),
+        now: Timestamp::from_millis(0),
+        random: rand::random(),
+    }
+}
+
+/// Ends jobs that wait for machines past their deadline (I29).
+async fn expire_overdue(app: &App) -> Result<(), StoreError> {
+    for job in app.store.overdue(PAGE).await? {
+        match app.store.expire(job).await {
+            Ok(Some(record)) => {
+                app.metrics.finished(record.job.state);
+                info!(%job, "its deadline passed");
+            }
+            Ok(None) => {}
+            Err(error) => warn!(%error, %job, "could not be expired"),
+        }
+    }
+    Ok(())
+}

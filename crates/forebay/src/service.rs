@@ -1,0 +1,186 @@
+//! The service as a whole: what it starts, in which order, and how it ends.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use forebay_core::digest::Digest;
+use forebay_gateway::{Gateway, NoGateway};
+use forebay_store::blob::{Blobs, FsBlobs};
+use forebay_store::record::{NewKey, Scope, TenantSettings};
+use forebay_store::sqlite::SqliteStore;
+use forebay_store::{Store, StoreError, SystemClock};
+use tokio::net::TcpListener;
+use tracing::{error, info};
+
+use crate::app::App;
+use crate::config::Settings;
+use crate::definitions;
+use crate::door::Door;
+use crate::http;
+use crate::maintain;
+use crate::metrics::Metrics;
+use crate::revisions::{RevisionError, Revisions};
+use crate::runtime::{Tasks, random_bytes};
+use crate::work::Worker;
+
+/// The tenant that every store has.
+pub const DEFAULT_TENANT: &str = "default";
+
+/// Why the service did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address can't be listened on.
+    #[error("can't listen on {address}: {source}; choose another with --listen")]
+    Listen {
+        /// Which one.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The store can't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The stored definitions can't be used.
+    #[error(transparent)]
+    Definitions(#[from] RevisionError),
+    /// The part that talks to providers can't be set up.
+    #[error(transparent)]
+    Gateway(#[from] NoGateway),
+    /// The first key can't be written down.
+    #[error("the admin key can't be written to {path}: {source}")]
+    AdminKey {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A running service.
+pub struct Service {
+    /// Where its API listens.
+    pub addr: SocketAddr,
+    /// Where the admin key is, for tools on this machine.
+    pub admin_key_file: PathBuf,
+    app: App,
+    worker: Worker,
+}
+
+/// Starts everything: store, definitions, API, workers, maintenance.
+///
+/// # Errors
+///
+/// When a part can't start; then none runs.
+pub async fn start(settings: Settings) -> Result<Service, StartError> {
+    start_with(settings, definitions::DEFAULT).await
+}
+
+/// As [`start`], with other definitions for a store that has none.
+///
+/// # Errors
+///
+/// When a part can't start; then none runs.
+pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<Service, StartError> {
+    let listener = listen(settings.listen).await?;
+    let addr =
+        listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&settings.database, Arc::new(SystemClock))?);
+    let blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::open(beside(&settings.database, ".blobs"))?);
+    let revisions = Arc::new(Revisions::open(Arc::clone(&store), first_definitions).await?);
+    let admin_key_file = beside(&settings.database, ".admin-key");
+    first_key(store.as_ref(), &admin_key_file).await?;
+    let gateway = Gateway::new()?;
+    let app = App {
+        store,
+        blobs,
+        revisions,
+        settings: Arc::new(settings),
+        metrics: Arc::new(Metrics::new()),
+        tasks: Tasks::default(),
+    };
+    let worker = Worker::new(app.clone(), gateway, worker_name());
+    let roles = app.settings.roles;
+    if roles.api {
+        app.tasks.spawn("http", serve_http(listener, app.clone()));
+    }
+    if roles.maintain {
+        app.tasks.spawn("maintain", maintain::run(app.clone()));
+    }
+    if roles.work {
+        worker.start();
+    }
+    info!(%addr, revision = app.revisions.active().number, "serving");
+    Ok(Service { addr, admin_key_file, app, worker })
+}
+
+impl Service {
+    /// Stops: no new claims and no new requests, calls under way finish or are handed back, then everything
+    /// ends.
+    pub async fn stop(self) {
+        self.app.tasks.stopping().cancel();
+        self.worker.drain().await;
+        self.app.tasks.stop().await;
+    }
+}
+
+async fn serve_http(listener: TcpListener, app: App) {
+    let router = http::router(app.clone(), Arc::new(Door::new(app.clone())));
+    if let Err(failure) = http::serve(listener, router, app.tasks.clone()).await {
+        error!(%failure, "the API ended");
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })
+}
+
+/// On the first start: the tenant `default`, and an admin key in a file that only its owner can read.
+async fn first_key(store: &dyn Store, file: &Path) -> Result<(), StartError> {
+    let tenant = match store.tenant(DEFAULT_TENANT).await? {
+        Some(tenant) => tenant,
+        None => store.put_tenant(DEFAULT_TENANT.to_owned(), TenantSettings::default()).await?,
+    };
+    let has_admin = store.keys(tenant.id).await?.iter().any(|key| key.scopes.contains(&Scope::Admin));
+    if has_admin {
+        return Ok(());
+    }
+    let secret = format!("fbk_{}", URL_SAFE_NO_PAD.encode(random_bytes::<32>()));
+    // The file first: a key that nobody has is worth nothing, and the next start makes another.
+    write_private(file, &secret).map_err(|source| StartError::AdminKey { path: file.to_owned(), source })?;
+    let key = NewKey {
+        tenant: tenant.id,
+        name: "first admin key".to_owned(),
+        digest: Digest::of(secret.as_bytes()),
+        hint: secret.chars().take(10).collect(),
+        scopes: vec![Scope::Admin],
+        expires_at: None,
+    };
+    store.add_key(key).await?;
+    Ok(())
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.write_all(b"\n")?;
+    file.sync_all()
+}
+
+/// The path of a file or folder beside the database.
+pub fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// One name a process, for attempt rows: the process number and a random part, since numbers repeat.
+fn worker_name() -> String {
+    format!("{}-{:08x}", std::process::id(), u32::from_be_bytes(random_bytes()))
+}

@@ -1,0 +1,100 @@
+//! The call itself: to whom, with what, and for how long.
+
+use forebay_core::attempt::{AttemptFailure, Outcome};
+use forebay_core::definition::{Credential, Deadlines, Provider, StructuredOutput, TaskKind};
+use forebay_core::failure::FailureClass;
+use forebay_core::plan::ModelRequest;
+use forebay_core::plan::extract::answer_schema;
+use forebay_core::time::Millis;
+use forebay_gateway::{Call, ChatCall, EmbeddingsCall, Report, ResponseFormat, Target};
+use forebay_store::record::Claimed;
+use secrecy::SecretString;
+use serde_json::Value;
+
+use super::Worker;
+use super::execute::Prepared;
+
+/// Makes the call that a step is about. Pool and credentials are those of the active definitions, task and
+/// model those of the job's own.
+pub(super) async fn make(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> Report {
+    let active = worker.app.revisions.active();
+    let pool = &prepared.task.model.pool;
+    let provider = active.definitions.pools.get(&pool.name).map_or(&pool.provider, |pool| &pool.provider);
+    let target = match target(provider) {
+        Ok(target) => target,
+        Err(message) => return not_called(message),
+    };
+    let deadlines = deadlines(worker, prepared, provider);
+    let call = call(prepared);
+    worker.gateway.call(&target, &call, deadlines, claimed.attempt_id, worker.app.store.now()).await
+}
+
+fn target(provider: &Provider) -> Result<Target, String> {
+    let api_key = provider.credential.as_ref().map(secret).transpose()?;
+    Ok(Target { provider: provider.name.clone(), base_url: provider.base_url.clone(), api_key })
+}
+
+/// The key, read when it is needed, so that a rotated one is used at once.
+fn secret(credential: &Credential) -> Result<SecretString, String> {
+    let found = match credential {
+        Credential::Env(name) => std::env::var(name).map_err(|_| {
+            format!("the environment variable {name}, which holds the provider's key, is not set")
+        }),
+        Credential::File(path) => std::fs::read_to_string(path).map_err(|error| {
+            format!("the file {path}, which holds the provider's key, can't be read: {error}")
+        }),
+    };
+    found.map(|key| SecretString::from(key.trim().to_owned()))
+}
+
+fn not_called(message: String) -> Report {
+    Report {
+        outcome: Outcome::FailedBeforeSend,
+        result: Err(AttemptFailure { class: FailureClass::Auth, message, hint: None }),
+        usage: None,
+        partial: None,
+        provider_request_id: None,
+        model: None,
+        first_byte: None,
+        total: Millis::ZERO,
+    }
+}
+
+/// The provider's deadlines, within the task's and what is left of the job's.
+fn deadlines(worker: &Worker, prepared: &Prepared, provider: &Provider) -> Deadlines {
+    let left = prepared.work.deadline.since(worker.app.store.now());
+    let Deadlines { connect, first_byte, idle, total } = provider.deadlines;
+    let total = total.min(prepared.task.attempt_total).min(left.max(Millis::new(1)));
+    Deadlines { connect: connect.min(total), first_byte: first_byte.min(total), idle: idle.min(total), total }
+}
+
+fn call(prepared: &Prepared) -> Call {
+    let model = prepared.task.model.provider_model.clone();
+    match &prepared.composed {
+        ModelRequest::Chat { messages, params, max_output_tokens } => Call::Chat(ChatCall {
+            model,
+            messages: Value::Array(messages.clone()),
+            params: params.clone(),
+            max_output_tokens: Some(*max_output_tokens),
+            response_format: response_format(prepared),
+        }),
+        ModelRequest::Embeddings { inputs, params } => {
+            Call::Embeddings(EmbeddingsCall { model, inputs: inputs.clone(), params: params.clone() })
+        }
+    }
+}
+
+fn response_format(prepared: &Prepared) -> Option<ResponseFormat> {
+    let TaskKind::Extract(extraction) = &prepared.task.kind else {
+        return None;
+    };
+    match prepared.task.model.structured_output {
+        StructuredOutput::JsonSchema => Some(ResponseFormat::JsonSchema {
+            name: "answer".to_owned(),
+            schema: answer_schema(extraction),
+            strict: true,
+        }),
+        StructuredOutput::JsonObject => Some(ResponseFormat::JsonObject),
+        StructuredOutput::None => None,
+    }
+}

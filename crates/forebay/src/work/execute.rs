@@ -1,0 +1,159 @@
+//! One attempt: prepare, call, judge, commit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_core::attempt::Outcome;
+use forebay_core::definition::Task;
+use forebay_core::failure::FailureClass;
+use forebay_core::job::Failure;
+use forebay_core::plan::{self, Entry, ModelRequest};
+use forebay_core::request::{Input, StoredRequest};
+use forebay_core::time::Millis;
+use forebay_core::window::SLACK;
+use forebay_store::StoreError;
+use forebay_store::record::{AttemptClose, Bytes, Claimed, Committed, StepCommit, Then, Work};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::judge::{self, Verdict};
+use super::{Worker, call};
+
+/// Everything that a step is run with.
+pub(super) struct Prepared {
+    pub(super) task: Arc<Task>,
+    pub(super) work: Work,
+    pub(super) request: StoredRequest,
+    pub(super) document: String,
+    pub(super) journal: Vec<Entry>,
+    pub(super) composed: ModelRequest,
+}
+
+/// Runs the current step of a claimed job and commits what came of it.
+pub(super) async fn run(
+    worker: &Worker,
+    claimed: &Claimed,
+    work: Result<Work, StoreError>,
+    lost: &CancellationToken,
+) {
+    let prepared = match work {
+        Ok(work) => prepare(worker, work).await,
+        Err(error) => Err(Failure::new(FailureClass::Undecodable, error.to_string())),
+    };
+    let verdict = match prepared {
+        Err(failure) => judge::not_sent(failure),
+        Ok(_) if granted_too_long_ago(worker, claimed) => judge::released(),
+        Ok(prepared) => tokio::select! {
+            biased;
+            () = lost.cancelled() => judge::dropped("the job was taken from this worker during the call"),
+            () = worker.hand_back.cancelled() => judge::handed_back(&prepared),
+            report = call::make(worker, &prepared, claimed) => judge::judge(worker, &prepared, claimed, report).await,
+        },
+    };
+    commit(worker, claimed, verdict).await;
+}
+
+/// A call must reach the provider within half of the slack after its grant, or the promise about the sliding
+/// minute could break; then the grant is void and the job goes back unharmed.
+fn granted_too_long_ago(worker: &Worker, claimed: &Claimed) -> bool {
+    const HALF_SLACK: Millis = Millis::new(SLACK.get() / 2);
+    worker.app.store.now().since(claimed.granted_at) > HALF_SLACK
+}
+
+/// Brings together what the step needs, and what it will send.
+async fn prepare(worker: &Worker, work: Work) -> Result<Prepared, Failure> {
+    let undecodable =
+        |error: &dyn std::fmt::Display| Failure::new(FailureClass::Undecodable, error.to_string());
+    let revision = worker.app.revisions.get(work.revision).await.map_err(|error| undecodable(&error))?;
+    let task = revision
+        .task(&work.task)
+        .map(Arc::clone)
+        .ok_or_else(|| undecodable(&format!("revision {} has no task `{}`", work.revision, work.task)))?;
+    let input = read(worker, &work.input).await?;
+    let request = StoredRequest::read(&input).map_err(|error| undecodable(&error))?;
+    let mut journal = Vec::with_capacity(work.journal.len());
+    for entry in &work.journal {
+        let entry = read(worker, entry).await?;
+        journal.push(serde_json::from_slice(&entry).map_err(|error| undecodable(&error))?);
+    }
+    let document = document(worker, &request.input).await?;
+    let composed = plan::compose(&task, &request, &document, &journal)?;
+    Ok(Prepared { task, work, request, document, journal, composed })
+}
+
+async fn read(worker: &Worker, bytes: &Bytes) -> Result<Vec<u8>, Failure> {
+    match bytes {
+        Bytes::Inline(bytes) => Ok(bytes.clone()),
+        Bytes::Blob(digest) => match worker.app.blobs.get(*digest).await {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) => Err(Failure::new(FailureClass::Undecodable, format!("blob {digest} is gone"))),
+            Err(error) => Err(Failure::new(FailureClass::Internal, error.to_string())),
+        },
+    }
+}
+
+/// The text that the job reads. A document whose content is not that of its digest is never sent (I3).
+async fn document(worker: &Worker, input: &Input) -> Result<String, Failure> {
+    let unavailable = |message: String| Failure::new(FailureClass::DocumentUnavailable, message);
+    match input {
+        Input::Document(id) => {
+            let bytes = worker.app.blobs.get(id.0).await.map_err(|error| unavailable(error.to_string()))?;
+            let bytes = bytes.ok_or_else(|| unavailable(format!("{id} is gone")))?;
+            String::from_utf8(bytes).map_err(|_| unavailable(format!("{id} is not UTF-8 text")))
+        }
+        Input::Text(text) => Ok(text.clone()),
+        Input::Messages(_) | Input::Embed(_) => Ok(String::new()),
+    }
+}
+
+/// Writes the verdict. A store that is away for a moment is asked again: the answer is paid for, and a commit
+/// needs the fence, not the lease.
+async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) {
+    const TRIES: u32 = 8;
+    let commit = StepCommit {
+        job_id: claimed.job_id,
+        attempt_id: claimed.attempt_id,
+        fence: claimed.fence,
+        incarnation: worker.app.store.origin().incarnation,
+        close: verdict.close,
+        then: verdict.then,
+    };
+    for nth in 0..TRIES {
+        match worker.app.store.commit_step(commit.clone()).await {
+            Ok(committed) => return noted(worker, claimed, &commit, &committed),
+            Err(error @ StoreError::Unavailable(_)) => {
+                warn!(%error, job = %claimed.job_id, "a result could not be committed yet");
+                tokio::time::sleep(Duration::from_millis(100 << nth)).await;
+            }
+            Err(error) => {
+                // What the row refuses it refuses again; the job's lease lapses, and rescue says so.
+                tracing::error!(%error, job = %claimed.job_id, "a result can't be committed");
+                return;
+            }
+        }
+    }
+}
+
+fn noted(worker: &Worker, claimed: &Claimed, commit: &StepCommit, committed: &Committed) {
+    let class = commit.close.failure.as_ref().map_or("none", |failure| failure.class.name());
+    match committed {
+        Committed::Done { state, .. } => {
+            debug!(job = %claimed.job_id, state = state.name(), class, "committed");
+            if state.is_settled() {
+                worker.app.metrics.finished(*state);
+            }
+        }
+        Committed::Lost => {
+            worker.app.metrics.stale_commit();
+            debug!(job = %claimed.job_id, class, "the job belongs to somebody else: only evidence was kept");
+        }
+    }
+    if !matches!(commit.then, Then::Release) {
+        count(worker, &commit.close);
+    }
+}
+
+fn count(worker: &Worker, close: &AttemptClose) {
+    let outcome: Outcome = close.outcome;
+    worker.app.metrics.attempt(outcome);
+}

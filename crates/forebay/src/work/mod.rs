@@ -1,0 +1,82 @@
+//! Workers: they claim jobs, run one step of each, and commit what came of it.
+//!
+//! A dispatcher per pool claims as many jobs as there are free slots ([`dispatch`]). Each claimed job runs as a
+//! task of its own through the named steps of [`execute`] and commits as its call returns, never in lock step
+//! with others. One heartbeat for the whole process extends all leases ([`heartbeat`]); who loses its lease is
+//! told, and its call is dropped.
+
+mod call;
+mod dispatch;
+mod execute;
+mod hands;
+mod heartbeat;
+mod judge;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_gateway::Gateway;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+use crate::app::App;
+use hands::Hands;
+
+/// The working part of a process.
+#[derive(Clone)]
+pub struct Worker {
+    app: App,
+    gateway: Gateway,
+    /// Who claims, in attempt rows: one name a process.
+    name: Arc<str>,
+    slots: Arc<Semaphore>,
+    hands: Arc<Hands>,
+    /// Jobs in hand.
+    calls: TaskTracker,
+    /// Told at shutdown when the time to drain is over.
+    hand_back: CancellationToken,
+}
+
+impl Worker {
+    /// A worker that has not begun.
+    pub fn new(app: App, gateway: Gateway, name: String) -> Self {
+        let slots = Arc::new(Semaphore::new(app.settings.slots));
+        Self {
+            app,
+            gateway,
+            name: name.into(),
+            slots,
+            hands: Arc::new(Hands::default()),
+            calls: TaskTracker::new(),
+            hand_back: CancellationToken::new(),
+        }
+    }
+
+    /// Begins: claims from now on.
+    pub fn start(&self) {
+        self.app.tasks.spawn("dispatch", dispatch::supervise(self.clone()));
+        self.app.tasks.spawn("watch-taken", heartbeat::watch_taken(self.clone()));
+        // The heart beats until the last call is over, which is later than the word to stop.
+        self.calls.spawn(heartbeat::beat(self.clone()));
+    }
+
+    /// Ends: waits for the calls under way as long as the settings say, then hands the rest back. The word to
+    /// stop has been given, so that nothing new is claimed.
+    pub async fn drain(&self) {
+        let drain: Duration = self.app.settings.drain.to_duration();
+        if !self.hands.is_empty() {
+            info!(jobs = self.hands.count(), "waiting for calls under way");
+        }
+        let empty = tokio::time::timeout(drain, self.hands.emptied()).await;
+        if empty.is_err() {
+            warn!(jobs = self.hands.count(), "the time to drain is over: handing jobs back");
+            self.hand_back.cancel();
+            self.hands.emptied().await;
+        }
+        self.hand_back.cancel();
+        self.calls.close();
+        self.calls.wait().await;
+    }
+}
