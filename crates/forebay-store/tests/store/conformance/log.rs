@@ -1,0 +1,132 @@
+//! The log: every change once, in commit order (I1, I28).
+
+use std::collections::HashSet;
+
+use forebay_core::failure::FailureClass;
+use forebay_core::job::State;
+use forebay_store::record::{Changed, EventQuery, EventRecord, NewJob};
+use serde_json::Value;
+
+use crate::bundle::Bundle;
+
+fn envelope(event: &EventRecord) -> Value {
+    serde_json::from_slice(&event.body).expect("an event is JSON")
+}
+
+/// Two jobs, one of which takes the long way.
+async fn something_happens(b: &Bundle) {
+    let metadata = Some(r#"{"order":"4711"}"#.to_owned());
+    b.accept(NewJob { metadata, ..b.keyed_job("order-1") }).await;
+    let claimed = b.claim_one().await;
+    b.fail(&claimed, FailureClass::ProviderError).await;
+    let other = b.accept(b.new_job_of(b.beta)).await;
+    b.wait_secs(60);
+    b.store().cancel(b.beta, other).await.unwrap();
+    let claimed = b.claim_one().await;
+    b.step_on(&claimed, b.new_step()).await;
+    let claimed = b.claim_one().await;
+    b.succeed(&claimed).await;
+}
+
+pub async fn numbers_rise_in_commit_order(b: &Bundle) {
+    b.accept_together((0..100).map(|_| b.new_job()).collect()).await;
+    b.claim(50).await;
+    let numbers: Vec<i64> = b.events(b.alpha, None).await.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers.len(), 150);
+    assert!(numbers.is_sorted_by(|one, other| one < other));
+}
+
+pub async fn every_version_has_one_event(b: &Bundle) {
+    something_happens(b).await;
+    let told: HashSet<_> = b
+        .events(b.alpha, None)
+        .await
+        .iter()
+        .map(envelope)
+        .map(|event| (event["subject"].to_string(), event["data"]["state_version"].as_u64().unwrap()))
+        .collect();
+    let expected: HashSet<_> = b
+        .all_jobs(b.alpha)
+        .await
+        .into_iter()
+        .flat_map(|job| (1..=job.job.state_version).map(move |at| (format!("\"{}\"", job.id), at)))
+        .collect();
+    assert_eq!(told, expected);
+}
+
+/// As CloudEvents 1.0 wants them: the required attributes, each a text that is not empty, and data by
+/// reference.
+pub async fn every_event_is_a_cloud_event(b: &Bundle) {
+    something_happens(b).await;
+    let origin = b.store().origin();
+    let mut ids = HashSet::new();
+    for event in b.events(b.alpha, None).await {
+        let envelope = envelope(&event);
+        assert_eq!(envelope["specversion"], "1.0");
+        assert_eq!(envelope["source"], origin.source());
+        assert_eq!(envelope["id"], origin.event_id(event.seq));
+        assert_eq!(envelope["type"], format!("dev.forebay.job.{}.v1", event.kind.name()));
+        assert_eq!(envelope["datacontenttype"], "application/json");
+        assert_eq!(envelope["correlationid"], "order-1");
+        assert_eq!(envelope["data"]["metadata"]["order"], "4711");
+        assert_eq!(envelope["data"]["job_id"], envelope["subject"]);
+        let time = envelope["time"].as_str().unwrap().parse::<forebay_core::time::Timestamp>().unwrap();
+        assert!(time <= b.now());
+        assert!(State::from_name(envelope["data"]["state"].as_str().unwrap()).is_some());
+        assert!(ids.insert(envelope["id"].to_string()), "ids are unique");
+    }
+}
+
+pub async fn pages_hold_each_event_once(b: &Bundle) {
+    b.accept_of(b.alpha, 10).await;
+    b.accept_of(b.beta, 3).await;
+    b.claim(8).await;
+    let all = b.events(b.alpha, None).await;
+    let (mut after, mut paged) = (0, Vec::new());
+    loop {
+        let query = EventQuery { job: None, after, limit: 4 };
+        let events = b.store().events(b.alpha, query).await.unwrap().events;
+        let Some(last) = events.last() else { break };
+        assert!(events.len() <= 4);
+        after = last.seq;
+        paged.extend(events);
+    }
+    assert_eq!(paged, all);
+}
+
+pub async fn a_page_says_where_the_log_begins_and_ends(b: &Bundle) {
+    let query = EventQuery { job: None, after: 0, limit: 1 };
+    let empty = b.store().events(b.alpha, query).await.unwrap();
+    assert_eq!((empty.events.len(), empty.last), (0, 0));
+    assert!(empty.first > empty.last);
+    b.accept_of(b.alpha, 3).await;
+    let page = b.store().events(b.alpha, query).await.unwrap();
+    assert_eq!((page.events.len(), page.first), (1, page.events[0].seq));
+    let last = b.events(b.alpha, None).await.pop().unwrap();
+    assert_eq!(page.last, last.seq);
+}
+
+/// I28: what a reader has seen stays behind it, and event ids stay unique.
+pub async fn numbers_go_on_after_a_restart(b: &Bundle) {
+    b.accept_of(b.alpha, 3).await;
+    let before = (b.store().origin(), b.store().cursor_secret(), b.events(b.alpha, None).await);
+    b.restart().await;
+    let after = (b.store().origin(), b.store().cursor_secret(), b.events(b.alpha, None).await);
+    assert_eq!(before, after);
+    b.accept_one().await;
+    let events = b.events(b.alpha, None).await;
+    assert_eq!((events.len(), &events[..3]), (4, &after.2[..]));
+    assert!(events[3].seq > events[2].seq);
+}
+
+/// Whoever holds a job by a smaller fence than the one that is announced has lost it.
+pub async fn commits_are_announced(b: &Bundle) {
+    let mut changes = b.store().changes();
+    let job = b.accept_one().await;
+    let told = |fence| [Changed { job_id: job, tenant: b.alpha, fence }];
+    assert_eq!(*changes.recv().await.unwrap(), told(0));
+    b.claim_one().await;
+    assert_eq!(*changes.recv().await.unwrap(), told(1));
+    b.store().cancel(b.alpha, job).await.unwrap();
+    assert_eq!(*changes.recv().await.unwrap(), told(2));
+}

@@ -1,0 +1,213 @@
+//! The cases, one file a concern. They read like a specification, cite the invariants that they hold
+//! (`I2`, `I11`), and know nothing of any backend. The table below is the list of them all.
+
+pub mod accept;
+pub mod access;
+pub mod cancel;
+pub mod capacity;
+pub mod claim;
+pub mod documents;
+pub mod fairness;
+pub mod histories;
+pub mod log;
+pub mod ordering;
+pub mod retry;
+pub mod reviews;
+pub mod revisions;
+pub mod steps;
+pub mod upkeep;
+pub mod usage;
+
+/// One test a case for a backend. `$backend` is an expression that makes a [`crate::bundle::Backend`].
+macro_rules! cases {
+    ($backend:expr) => {
+        $crate::conformance::each_case! { $backend;
+            accept {
+                a_job_and_its_event_come_together,
+                same_key_same_request_is_the_same_job,
+                a_replay_passes_no_admission,
+                a_key_that_has_expired_stands_for_nothing,
+                same_key_other_request_is_refused_and_leaves_no_trace,
+                the_same_key_of_two_tenants_is_two_keys,
+                many_at_once_with_one_key_are_one_job,
+                a_tenant_is_full_at_its_limit_and_not_before,
+                a_tenant_that_is_full_is_free_again_when_a_job_ends,
+                the_system_is_full_at_its_limit_and_not_before,
+                a_document_must_be_the_tenants,
+                a_budget_that_can_not_pay_the_first_call_refuses_where_the_task_says_so,
+                a_job_that_is_not_due_yet_waits,
+                one_bad_job_does_not_fail_its_neighbours,
+                a_caller_that_stops_waiting_does_not_undo_the_write,
+                what_was_given_is_what_is_found,
+            }
+            ordering {
+                one_at_a_time_in_accept_order,
+                across_a_retry,
+                across_a_step,
+                a_review_blocks_those_behind_it,
+                cancelling_one_in_the_middle_lets_nobody_pass,
+                the_end_of_the_first_releases_one_that_is_not_due,
+                keys_belong_to_a_tenant_and_a_task,
+                one_that_expires_makes_room,
+            }
+            claim {
+                a_claim_raises_fence_and_attempts_together,
+                the_attempt_is_written_before_the_claim_returns,
+                never_more_than_slots,
+                nothing_due_is_nothing_claimed,
+                no_job_is_claimed_twice,
+                only_jobs_of_the_pool,
+                a_worker_reads_what_it_needs,
+                late_jobs_at_the_head_are_expired_and_not_claimed,
+                a_model_without_a_price_is_not_claimed,
+                the_reply_says_when_to_look_again,
+                whoever_waits_for_a_pool_is_told,
+            }
+            fairness {
+                tenants_take_turns,
+                the_turn_goes_on_where_it_stopped,
+                a_tenant_at_its_limit_is_passed_by,
+                a_tenant_without_money_is_passed_by,
+                priority_goes_first,
+                waiting_long_enough_beats_priority,
+                retries_go_before_new_jobs,
+                jobs_that_have_started_go_before_new_ones,
+                among_equals_in_accept_order,
+            }
+            capacity {
+                requests_per_minute_hold_at_n,
+                tokens_per_minute_hold_at_n,
+                calls_in_flight_hold_at_n,
+                the_window_frees_after_a_minute_and_the_slack,
+                the_window_outlives_a_restart,
+                a_refusal_on_one_dimension_takes_nothing_of_the_others,
+                a_budget_holds_to_the_micro_unit,
+                many_claimers_never_exceed_a_limit,
+                a_cooldown_stops_the_whole_pool_and_ends,
+                a_shorter_cooldown_does_not_end_a_longer_one,
+                a_limit_without_a_word_on_when_rests_a_second,
+                an_overload_rests_the_pool_only_where_the_provider_says_how_long,
+                a_day_is_an_account_of_its_own,
+                a_month_is_an_account_of_its_own,
+                what_was_not_sent_gives_its_money_back,
+                what_may_have_been_billed_stays_on_the_books,
+                more_than_was_reserved_is_a_recorded_overage,
+            }
+            steps {
+                the_next_step_is_planned_and_journaled,
+                success_leaves_a_result,
+                doubt_leaves_a_review,
+                a_job_that_can_not_be_done_fails,
+                a_release_gives_everything_back,
+                bytes_in_blobs_stay_references,
+                a_stale_fence_changes_nothing,
+                another_life_of_the_store_changes_nothing,
+                after_a_cancel_only_evidence_is_kept,
+                after_an_expiry_only_evidence_is_kept,
+                an_attempt_is_settled_once,
+                an_unknown_job_is_lost,
+                commit_beats_time,
+                odd_text_is_kept,
+            }
+            retry {
+                a_failure_is_tried_again_at_its_time,
+                the_last_attempt_ends_the_job,
+                a_deferral_is_no_attempt,
+                never_before_a_providers_word,
+                not_where_it_could_not_finish_in_time,
+                a_class_that_is_never_tried_again_ends_the_job,
+                a_class_for_persons_asks_one,
+                what_may_have_been_billed_goes_by_the_tasks_word,
+                attempts_are_counted_a_step,
+            }
+            upkeep {
+                an_extension_keeps_what_is_held,
+                an_extension_moves_the_lease_of_the_grant_too,
+                a_stale_or_lapsed_owner_extends_nothing,
+                an_extension_is_no_event,
+                only_a_lapsed_lease_is_rescued,
+                a_rescue_takes_the_job_and_keeps_the_books,
+                a_job_that_kills_its_workers_runs_out_of_attempts,
+                a_rescue_may_ask_a_person,
+                a_deadline_ends_what_waits_for_machines,
+                a_deadline_does_not_end_a_review,
+                a_deadline_that_has_not_passed_ends_nothing,
+                permits_of_closed_attempts_come_back_with_their_lease,
+                permits_of_open_attempts_stay,
+                the_longest_lapsed_comes_first,
+            }
+            cancel {
+                a_waiting_job_is_cancelled,
+                a_running_job_is_taken_from_its_worker,
+                a_review_is_closed_by_it,
+                twice_is_once,
+                a_job_that_has_ended_stays_as_it_is,
+                its_permit_comes_back_once,
+            }
+            log {
+                numbers_rise_in_commit_order,
+                every_version_has_one_event,
+                every_event_is_a_cloud_event,
+                pages_hold_each_event_once,
+                a_page_says_where_the_log_begins_and_ends,
+                numbers_go_on_after_a_restart,
+                commits_are_announced,
+            }
+            access {
+                a_tenant_is_made_and_changed,
+                keys_are_kept_by_digest,
+                a_key_is_revoked_once,
+                a_key_of_nobody_is_refused,
+                whatever_is_anothers_is_absent,
+                pages_hold_each_job_once_while_others_come,
+                jobs_are_found_by_state_task_and_time,
+                jobs_are_found_by_metadata,
+                the_queue_says_what_stands_in_the_way,
+            }
+            documents {
+                a_document_is_kept_once,
+                a_document_is_its_tenants,
+            }
+            revisions {
+                numbers_rise_and_the_last_is_active,
+                the_active_text_is_not_kept_twice,
+                an_older_text_can_be_applied_again,
+            }
+            reviews {
+                open_ones_oldest_first,
+                a_review_says_what_is_in_doubt,
+            }
+            usage {
+                days_add_up_to_attempts,
+                only_the_days_that_were_asked_for,
+                what_nobody_billed_is_no_use,
+            }
+        }
+
+        /// Whatever is asked of a store in whatever order.
+        #[test]
+        fn random_histories_keep_the_promises() {
+            $crate::conformance::histories::random_histories_keep_the_promises(|| $backend);
+        }
+    };
+}
+
+macro_rules! each_case {
+    ($backend:expr; $($concern:ident { $($case:ident,)* })*) => {
+        $(
+            mod $concern {
+                use super::*;
+                $(
+                    #[tokio::test]
+                    async fn $case() {
+                        let bundle = $crate::bundle::Bundle::new($backend).await;
+                        $crate::conformance::$concern::$case(&bundle).await;
+                        bundle.finish().await;
+                    }
+                )*
+            }
+        )*
+    };
+}
+
+pub(crate) use {cases, each_case};

@@ -1,0 +1,94 @@
+//! What must hold between rows. Each query gives a row for each place where it does not.
+
+use rusqlite::Connection;
+
+/// What is wrong, and the query that finds it.
+const FAULTS: &[(&str, &str)] = &[
+    (
+        "a pool's calls in flight are its grants",
+        "SELECT name FROM pools p WHERE in_flight <> (SELECT count(*) FROM grants WHERE pool = p.name)",
+    ),
+    (
+        "a tenant's calls in flight are its grants",
+        "SELECT tenant FROM tenant_load l WHERE tenant > 0
+           AND in_flight <> (SELECT count(*) FROM grants g WHERE g.tenant = l.tenant)",
+    ),
+    (
+        "the jobs that are pending everywhere are those of all tenants",
+        "SELECT pending_jobs FROM tenant_load WHERE tenant = 0
+           AND pending_jobs <> (SELECT count(*) FROM jobs WHERE finished_at IS NULL)",
+    ),
+    (
+        "a grant belongs to an attempt of its job, tenant and pool",
+        "SELECT hex(g.attempt_id) FROM grants g LEFT JOIN attempts a ON a.id = g.attempt_id
+         WHERE (a.job_id, a.tenant, a.pool) IS NOT (g.job_id, g.tenant, g.pool)",
+    ),
+    (
+        "an open attempt is its running job's, under its fence",
+        "SELECT hex(a.id) FROM attempts a JOIN jobs j ON j.id = a.job_id
+         WHERE a.settled_at IS NULL AND (j.state, j.fence) IS NOT ('RUNNING', a.fence)",
+    ),
+    (
+        "a budget has booked the attempts of its period",
+        "SELECT b.tenant, b.period_start FROM budgets b
+         WHERE (reserved_micros, spent_micros, uncertain_micros, overage_micros) IS NOT (
+           SELECT coalesce(sum(iif(settled_at IS NULL, a.reserved_micros, 0)), 0),
+                  coalesce(sum(a.cost_micros), 0), coalesce(sum(a.uncertain_micros), 0),
+                  coalesce(sum(a.overage_micros), 0)
+           FROM attempts a WHERE a.tenant = b.tenant AND a.budget_start = b.period_start)",
+    ),
+    (
+        "every attempt is booked in a budget",
+        "SELECT hex(a.id) FROM attempts a
+         WHERE NOT EXISTS (SELECT 1 FROM budgets b
+                           WHERE b.tenant = a.tenant AND b.period_start = a.budget_start)",
+    ),
+    (
+        "the first of an ordering key, and no other, is marked as first",
+        "SELECT hex(id) FROM jobs j WHERE finished_at IS NULL AND key_first <> (
+           ordering_key IS NULL OR seq = (
+             SELECT min(seq) FROM jobs e WHERE e.finished_at IS NULL AND (e.tenant, e.task, e.ordering_key)
+               = (j.tenant, j.task, j.ordering_key)))",
+    ),
+    (
+        "a job that is claimable is first of its key",
+        "SELECT hex(id) FROM jobs WHERE claimable AND NOT key_first",
+    ),
+    (
+        "a job has its input and its current step",
+        "SELECT hex(j.id) FROM jobs j
+         LEFT JOIN inputs i ON i.job_id = j.id
+         LEFT JOIN steps s ON (s.job_id, s.generation, s.number) = (j.id, j.generation, j.step)
+         WHERE i.job_id IS NULL OR s.job_id IS NULL",
+    ),
+    (
+        "a result is there when its job succeeded, and only then",
+        "SELECT hex(j.id) FROM jobs j
+         LEFT JOIN results r ON (r.job_id, r.generation) = (j.id, j.generation)
+         WHERE (j.state = 'SUCCEEDED') <> (r.job_id IS NOT NULL)",
+    ),
+    (
+        "a review is open while its job is in review, and only then",
+        "SELECT hex(j.id) FROM jobs j
+         LEFT JOIN reviews r ON (r.job_id, r.generation) = (j.id, j.generation) AND r.decided_at IS NULL
+         WHERE (j.state = 'REVIEW_REQUIRED') <> (r.job_id IS NOT NULL)",
+    ),
+    (
+        "an event is a job's and has a version that the job has had",
+        "SELECT e.seq FROM events e LEFT JOIN jobs j ON j.id = e.job_id AND j.tenant = e.tenant
+         WHERE j.id IS NULL OR e.state_version > j.state_version",
+    ),
+];
+
+/// The sentences that do not hold, with the first row that breaks each.
+pub fn faults(connection: &Connection) -> Vec<String> {
+    FAULTS
+        .iter()
+        .filter_map(|(sentence, sql)| {
+            let mut statement = connection.prepare(sql).unwrap();
+            let mut rows = statement.query(()).unwrap();
+            let row = rows.next().unwrap()?;
+            Some(format!("not true: {sentence}: {:?}", row.get_ref(0).unwrap()))
+        })
+        .collect()
+}

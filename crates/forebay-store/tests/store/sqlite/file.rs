@@ -1,0 +1,172 @@
+//! The file: one process at a time, migrated once, and nobody owns a job after a start.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use forebay_core::job::State;
+use forebay_core::time::Timestamp;
+use forebay_store::sqlite::{SqliteStore, check, migrate};
+use forebay_store::{ManualClock, StoreError};
+
+use super::SqliteFile;
+use crate::bundle::{Bundle, START};
+
+/// Tells a run of this test binary to open a file and say what came of it.
+const OPEN: &str = "FOREBAY_TEST_OPEN";
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(START))
+}
+
+/// After a start nobody can own a job of this file: whoever did is dead. No lease has to lapse first.
+#[tokio::test]
+async fn what_ran_when_the_process_died_is_rescued_at_once() {
+    let b = Bundle::new(SqliteFile::new()).await;
+    let job = b.accept_one().await;
+    let lost = b.claim_one().await;
+    b.restart().await;
+    assert_eq!(b.state(job).await, State::Running);
+    assert_eq!(b.lapsed().await, [job]);
+    assert_eq!(b.rescue(job).await.unwrap().job.state, State::RetryScheduled);
+    assert_eq!(b.in_flight().await, 0);
+    b.wait_secs(60);
+    let claimed = b.claim_one().await;
+    assert_eq!((claimed.job_id, claimed.fence), (job, lost.fence + 2));
+    b.succeed(&claimed).await;
+    b.finish().await;
+}
+
+/// The permit of a call that was cancelled before the end of its process comes back at once, too.
+#[tokio::test]
+async fn permits_of_a_dead_process_come_back_at_once() {
+    let b = Bundle::new(SqliteFile::new()).await;
+    let job = b.accept_one().await;
+    b.claim_one().await;
+    b.store().cancel(b.alpha, job).await.unwrap();
+    b.restart().await;
+    assert_eq!(b.store().sweep_grants(9).await.unwrap(), 1);
+    b.finish().await;
+}
+
+fn assert_in_use(error: &str) {
+    assert!(error.contains("forebay.db is in use by another process"), "{error}");
+    assert!(error.contains("Stop the other one"), "says what to do: {error}");
+}
+
+#[test]
+fn a_file_that_is_open_is_refused() {
+    let file = SqliteFile::new();
+    let store = SqliteStore::open(&file.path(), clock()).unwrap();
+    let second = SqliteStore::open(&file.path(), clock()).err().unwrap();
+    assert!(matches!(second, StoreError::InUse { .. }));
+    assert_in_use(&second.to_string());
+    assert!(matches!(migrate(&file.path()), Err(StoreError::InUse { .. })));
+    assert!(matches!(check(&file.path()), Err(StoreError::InUse { .. })));
+    drop(store);
+    SqliteStore::open(&file.path(), clock()).unwrap();
+}
+
+#[test]
+fn a_file_that_is_open_is_refused_to_another_process() {
+    let file = SqliteFile::new();
+    let store = SqliteStore::open(&file.path(), clock()).unwrap();
+    assert_in_use(&said_by_another_process(&file));
+    drop(store);
+    assert_eq!(said_by_another_process(&file), "opened");
+}
+
+fn said_by_another_process(file: &SqliteFile) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "sqlite::file::opens_what_it_is_told_to", "--nocapture"])
+        .env(OPEN, file.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let line = said.lines().find_map(|line| line.split_once("said: ")).expect("it says something");
+    line.1.to_owned()
+}
+
+/// The other process of [`a_file_that_is_open_is_refused_to_another_process`]; on its own it has nothing to do.
+#[test]
+fn opens_what_it_is_told_to() {
+    let Some(path) = std::env::var_os(OPEN) else { return };
+    match SqliteStore::open(path.as_ref(), clock()) {
+        Ok(_) => println!("said: opened"),
+        Err(error) => println!("said: {error}"),
+    }
+}
+
+#[test]
+fn a_second_migration_changes_nothing() {
+    let file = SqliteFile::new();
+    let first = migrate(&file.path()).unwrap();
+    assert_eq!(
+        (&first.present[..], &first.applied[..]),
+        (&["ledger".to_owned()][..], &["ledger".to_owned()][..])
+    );
+    let schema = || -> Vec<String> {
+        let connection = file.connection();
+        let mut statement =
+            connection.prepare("SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY 1").unwrap();
+        let rows = statement.query_map((), |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    let before = schema();
+    let second = migrate(&file.path()).unwrap();
+    assert_eq!((second.present, second.applied), (first.present.clone(), vec![]));
+    assert_eq!(schema(), before);
+    assert_eq!(check(&file.path()).unwrap().present, first.present);
+}
+
+#[test]
+fn a_file_of_a_newer_build_is_refused() {
+    let file = SqliteFile::new();
+    migrate(&file.path()).unwrap();
+    file.connection().execute("INSERT INTO migrations VALUES (2, 'later', 'x', 0)", ()).unwrap();
+    for refused in [migrate(&file.path()).err(), check(&file.path()).err(), opened(&file)] {
+        let Some(StoreError::Incompatible { reason, .. }) = refused else { panic!("{refused:?}") };
+        assert!(reason.contains("a newer build"), "{reason}");
+    }
+}
+
+#[test]
+fn a_file_whose_migrations_were_changed_is_refused() {
+    let file = SqliteFile::new();
+    migrate(&file.path()).unwrap();
+    file.connection().execute("UPDATE migrations SET checksum = 'x'", ()).unwrap();
+    for refused in [migrate(&file.path()).err(), check(&file.path()).err(), opened(&file)] {
+        let Some(StoreError::Incompatible { reason, .. }) = refused else { panic!("{refused:?}") };
+        assert!(reason.contains("migration 1 (ledger)"), "{reason}");
+    }
+}
+
+fn opened(file: &SqliteFile) -> Option<StoreError> {
+    SqliteStore::open(&file.path(), clock()).err()
+}
+
+#[test]
+fn what_is_no_store_is_refused_and_left_alone() {
+    let file = SqliteFile::new();
+    assert!(
+        matches!(check(&file.path()), Err(StoreError::Unavailable(reason)) if reason.contains("not exist"))
+    );
+    std::fs::write(file.path(), "this is a letter, not a database. ".repeat(300)).unwrap();
+    let before = std::fs::read(file.path()).unwrap();
+    assert!(matches!(opened(&file), Some(StoreError::Corrupt(_))));
+    assert!(matches!(check(&file.path()), Err(StoreError::Corrupt(_))));
+    assert_eq!(std::fs::read(file.path()).unwrap(), before);
+}
+
+/// The clock may stand lower after a start than the last lease; nobody waits for it to catch up.
+#[tokio::test]
+async fn a_clock_that_went_back_holds_nobody_up() {
+    let b = Bundle::new(SqliteFile::new()).await;
+    let job = b.accept_one().await;
+    b.wait_secs(1_000);
+    b.claim_one().await;
+    b.clock.set(Timestamp::from_millis(START.as_millis() + 1));
+    b.restart().await;
+    assert_eq!(b.lapsed().await, [job]);
+    b.wait_secs(2_000);
+    b.finish().await;
+}

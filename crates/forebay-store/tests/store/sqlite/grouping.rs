@@ -1,0 +1,139 @@
+//! What waits is written as one transaction, and each caller gets its own answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use forebay_core::digest::Digest;
+use forebay_store::record::{NewJob, NewKey};
+use rusqlite::Connection;
+use tokio::task::JoinSet;
+
+use super::SqliteFile;
+use crate::bundle::Bundle;
+
+/// A bundle and a connection that can keep its writer waiting.
+async fn held_up() -> (Bundle, Connection) {
+    let file = SqliteFile::new();
+    let path = file.path();
+    let b = Bundle::new(file).await;
+    let connection = Connection::open(path).unwrap();
+    (b, connection)
+}
+
+/// Runs verbs that all wait before the first of them is written: what it has taken in by then is a
+/// group, and the rest another.
+async fn together<T: Send + 'static>(
+    connection: &Connection,
+    verbs: Vec<impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (count, sent) = (verbs.len(), Arc::new(AtomicUsize::new(0)));
+    let mut calls = JoinSet::new();
+    for (nth, verb) in verbs.into_iter().enumerate() {
+        let sent = Arc::clone(&sent);
+        calls.spawn(async move {
+            // A verb is sent when it is first looked at, and this runtime looks at one task at a time.
+            sent.fetch_add(1, Ordering::Relaxed);
+            (nth, verb.await)
+        });
+    }
+    while sent.load(Ordering::Relaxed) < count {
+        tokio::task::yield_now().await;
+    }
+    connection.execute_batch("ROLLBACK").unwrap();
+    let mut answers = calls.join_all().await;
+    answers.sort_by_key(|(nth, _)| *nth);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+fn commits(
+    changes: &mut tokio::sync::broadcast::Receiver<Arc<Vec<forebay_store::record::Changed>>>,
+) -> Vec<usize> {
+    std::iter::from_fn(|| changes.try_recv().ok()).map(|commit| commit.len()).collect()
+}
+
+#[tokio::test]
+async fn what_waits_is_one_commit() {
+    let (b, connection) = held_up().await;
+    let mut changes = b.store().changes();
+    let verbs = (0..100).map(|_| {
+        let (store, job) = (b.store(), b.new_job());
+        async move { store.accept(job).await }
+    });
+    let answers = together(&connection, verbs.collect()).await;
+    assert!(answers.into_iter().all(|answer| answer.unwrap().is_ok()));
+    b.accept_one().await;
+    let commits = commits(&mut changes);
+    assert!(commits.len() <= 3, "what was under way, all the rest, and the last: {commits:?}");
+    b.finish().await;
+}
+
+/// The group of a bad one is run again, one by one; nothing is written twice.
+#[tokio::test]
+async fn one_bad_verb_does_not_fail_its_group() {
+    let (b, connection) = held_up().await;
+    let twice = b.new_job();
+    let jobs: Vec<NewJob> = (0..50)
+        .map(|nth| match nth {
+            20 => b.new_job_of(4_711),
+            30 | 31 => twice.clone(),
+            _ => b.new_job(),
+        })
+        .collect();
+    let verbs = jobs.into_iter().map(|job| {
+        let store = b.store();
+        async move { store.accept(job).await }
+    });
+    let answers = together(&connection, verbs.collect()).await;
+    let refused: Vec<usize> =
+        answers.iter().enumerate().filter(|(_, answer)| answer.is_err()).map(|(nth, _)| nth).collect();
+    assert_eq!(refused, [20, 31], "a tenant that is not there, and an id that is taken");
+    assert_eq!(b.tenant(b.alpha).await.pending_jobs, 48);
+    assert_eq!(b.events(b.alpha, None).await.len(), 48);
+    b.finish().await;
+}
+
+/// Verbs of all kinds share a transaction: each sees what those before it wrote.
+#[tokio::test]
+async fn verbs_of_one_group_see_each_other_in_order() {
+    let (b, connection) = held_up().await;
+    b.accept_of(b.alpha, 4).await;
+    let claims = (0..6).map(|_| {
+        let (store, claim) = (b.store(), b.new_claim());
+        async move { store.claim(claim).await.unwrap() }
+    });
+    let replies = together(&connection, claims.collect()).await;
+    let claimed: Vec<usize> = replies.iter().map(|reply| reply.claimed.len()).collect();
+    assert_eq!(claimed, [1, 1, 1, 1, 0, 0]);
+    let key = |secret: &str| NewKey {
+        tenant: b.alpha,
+        name: "ci".to_owned(),
+        digest: Digest::of(secret.as_bytes()),
+        hint: String::new(),
+        scopes: vec![],
+        expires_at: None,
+    };
+    let keys = [key("a"), key("b"), key("a")].map(|key| {
+        let store = b.store();
+        async move { store.add_key(key).await.is_ok() }
+    });
+    assert_eq!(together(&connection, keys.into()).await, [true, true, false]);
+    b.finish().await;
+}
+
+/// What the writer has taken in is written although the store is closed at once.
+#[tokio::test]
+async fn closing_waits_for_what_was_sent() {
+    let b = Bundle::new(SqliteFile::new()).await;
+    let (store, job) = (b.store(), b.new_job());
+    let id = job.id;
+    tokio::select! {
+        biased;
+        _ = store.accept(job) => {}
+        () = std::future::ready(()) => {}
+    }
+    drop(store);
+    b.restart().await;
+    b.job(id).await;
+    b.finish().await;
+}

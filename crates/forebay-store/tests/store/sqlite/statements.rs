@@ -1,0 +1,108 @@
+//! Every statement is one that the database takes, and those that run often find their rows by an index.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use forebay_store::ManualClock;
+use rusqlite::Connection;
+
+use super::SqliteFile;
+use crate::bundle::{Backend, START};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("sql/sqlite")
+}
+
+fn statements(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { statements(&path) } else { vec![path] }).collect()
+}
+
+async fn migrated() -> (SqliteFile, Connection) {
+    let file = SqliteFile::new();
+    file.open(Arc::new(ManualClock::at(START))).await.unwrap();
+    let connection = file.connection();
+    (file, connection)
+}
+
+#[tokio::test]
+async fn every_file_is_one_statement_that_the_database_takes() {
+    let (_file, connection) = migrated().await;
+    let files = statements(&folder());
+    assert!(files.len() > 80, "only {} files were found", files.len());
+    for path in files {
+        assert_eq!(path.extension().unwrap(), "sql", "{}", path.display());
+        let sql = fs::read_to_string(&path).unwrap();
+        if let Err(error) = connection.prepare(&sql) {
+            panic!("{}: {error}", path.display());
+        }
+        let ends =
+            sql.lines().filter(|line| !line.trim_start().starts_with("--")).any(|line| line.contains(';'));
+        assert!(!ends, "{} has more than one statement", path.display());
+    }
+}
+
+/// Statements that no source names are left-overs.
+#[test]
+fn every_file_is_used() {
+    let sources = statements(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sqlite"));
+    let sources: String = sources.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    for path in statements(&folder()) {
+        let name = path.strip_prefix(folder()).unwrap().with_extension("");
+        let name = format!("sql!(\"{}\")", name.display());
+        assert!(sources.contains(&name), "nothing uses {name}");
+    }
+}
+
+fn plan(connection: &Connection, name: &str) -> Vec<String> {
+    let sql = fs::read_to_string(folder().join(name).with_extension("sql")).unwrap();
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let unbound = statement.parameter_count();
+    for nth in 1..=unbound {
+        statement.raw_bind_parameter(nth, 1).unwrap();
+    }
+    let mut rows = statement.raw_query();
+    let mut plan = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        plan.push(row.get(3).unwrap());
+    }
+    plan
+}
+
+/// The cost of a claim and of maintenance must not grow with the backlog or with what has ended.
+#[tokio::test]
+async fn what_runs_often_uses_its_partial_index() {
+    let (_file, connection) = migrated().await;
+    let table = [
+        ("claim/lane_after", "jobs_claimable"),
+        ("claim/lane_head", "jobs_claimable"),
+        ("claim/promote_due", "jobs_scheduled"),
+        ("claim/next_due", "jobs_scheduled"),
+        ("upkeep/lapsed", "jobs_leases"),
+        ("upkeep/overdue", "jobs_deadlines"),
+        ("upkeep/end_job_leases", "jobs_leases"),
+        ("jobs/unfinished_of_key", "jobs_of_key"),
+        ("jobs/release_ordering_key", "jobs_of_key"),
+        ("jobs/list", "jobs_of_tenant"),
+        ("inspect/ahead", "jobs_claimable"),
+        ("inspect/lanes", "jobs_claimable"),
+        ("inspect/pool_waiting", "jobs_claimable"),
+        ("inspect/recent_durations", "jobs_of_tenant"),
+        ("attempts/open_of_job", "attempts_of_job"),
+        ("inspect/attempts", "attempts_of_job"),
+        ("log/of_tenant", "events_of_tenant"),
+        ("reviews/open", "reviews_open"),
+    ];
+    for (name, index) in table {
+        let plan = plan(&connection, name);
+        assert!(plan.iter().any(|step| step.contains(index)), "{name} does not use {index}: {plan:#?}");
+        let scan = plan.iter().any(|step| {
+            (step.starts_with("SCAN j")
+                || step.starts_with("SCAN events")
+                || step.starts_with("SCAN attempts"))
+                && !step.contains("INDEX")
+        });
+        assert!(!scan, "{name} reads a whole table: {plan:#?}");
+    }
+}
