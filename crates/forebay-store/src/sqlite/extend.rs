@@ -18,6 +18,7 @@ pub(super) fn extend(tx: &Tx<'_>, held: &Held, lease: Millis) -> Result<Extended
     };
     let lease = (held.job_id.as_bytes(), int(held.fence), until.as_millis());
     let rows = tx.execute(sql!("jobs/extend"), lease)?;
-    tx.execute(sql!("claim/extend_grant"), (held.attempt_id.as_bytes(), until.as_millis()))?;
+    let grant = (held.attempt_id.as_bytes(), held.job_id.as_bytes(), until.as_millis());
+    tx.execute(sql!("claim/extend_grant"), grant)?;
     Ok(Extended { job_id: held.job_id, kept: rows == 1 })
 }

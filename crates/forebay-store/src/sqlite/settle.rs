@@ -11,7 +11,7 @@ use super::columns::{Columns, int};
 use super::transaction::Tx;
 use super::{queue, save, sql};
 use crate::StoreError;
-use crate::record::{AttemptClose, JobUsage};
+use crate::record::{AttemptClose, Held, JobUsage};
 
 /// An attempt that is not settled yet.
 struct Open {
@@ -35,24 +35,25 @@ pub(super) enum Permit {
     Keep,
 }
 
-/// Settles an attempt; `false` when it had been settled before, in which case nothing changes.
+/// Settles an attempt; `false` when it had been settled before or is not the holder's, in which case nothing
+/// changes.
 pub(super) fn settle(
     tx: &Tx<'_>,
-    attempt: AttemptId,
+    held: &Held,
     close: &AttemptClose,
     permit: Permit,
 ) -> Result<bool, StoreError> {
-    let Some(open) = tx.row(sql!("attempts/open"), [attempt.as_bytes()], open)? else {
+    let Some(open) = tx.row(sql!("attempts/open"), key(held), open)? else {
         return Ok(false);
     };
     let class = close.failure.as_ref().map(|failure| failure.class);
     let settlement = grant::settle(&open.reserved, &open.price, close.outcome, class, close.usage.as_ref());
-    if !write_attempt(tx, attempt, close, &settlement)? {
+    if !write_attempt(tx, held.attempt_id, close, &settlement)? {
         return Ok(false);
     }
     book(tx, &open, close, &settlement)?;
     if permit == Permit::Return {
-        queue::release_permit(tx, attempt.as_bytes())?;
+        queue::release_permit(tx, held.attempt_id.as_bytes())?;
     }
     Ok(true)
 }
@@ -62,8 +63,12 @@ pub(super) fn open_attempt(tx: &Tx<'_>, job: JobId) -> Result<Option<AttemptId>,
     tx.row(sql!("attempts/open_of_job"), [job.as_bytes()], |row| Columns::of(row).id())
 }
 
-/// Keeps what a worker reports about an attempt that was closed without it, and gives its permit back.
-pub(super) fn keep_evidence(tx: &Tx<'_>, attempt: AttemptId, close: &AttemptClose) -> Result<(), StoreError> {
+/// Keeps what a worker reports about an attempt that was closed without it, and gives its permit back. A
+/// report about somebody else's attempt says nothing, and must not return the permit of a call that runs.
+pub(super) fn keep_evidence(tx: &Tx<'_>, held: &Held, close: &AttemptClose) -> Result<(), StoreError> {
+    if tx.row(sql!("attempts/owned"), key(held), |_| Ok(()))?.is_none() {
+        return Ok(());
+    }
     let evidence = serde_json::json!({
         "at": tx.now,
         "outcome": close.outcome,
@@ -72,9 +77,14 @@ pub(super) fn keep_evidence(tx: &Tx<'_>, attempt: AttemptId, close: &AttemptClos
         "provider_request_id": close.provider_request_id,
         "provider_model": close.provider_model,
     });
-    tx.execute(sql!("attempts/keep_evidence"), (attempt.as_bytes(), evidence.to_string()))?;
-    queue::release_permit(tx, attempt.as_bytes())?;
+    tx.execute(sql!("attempts/keep_evidence"), (held.attempt_id.as_bytes(), evidence.to_string()))?;
+    queue::release_permit(tx, held.attempt_id.as_bytes())?;
     Ok(())
+}
+
+/// How an attempt is found as its holder's own.
+fn key(held: &Held) -> (&[u8; 16], &[u8; 16], i64) {
+    (held.attempt_id.as_bytes(), held.job_id.as_bytes(), int(held.fence))
 }
 
 fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {

@@ -11,7 +11,7 @@ use super::columns::split;
 use super::settle::{self, Permit};
 use super::transaction::Tx;
 use super::{SqliteStore, queue, reviews, save, sql};
-use crate::record::{Committed, JobRecord, NewResult, NewStep, StepCommit, Then};
+use crate::record::{Committed, Held, JobRecord, NewResult, NewStep, StepCommit, Then};
 use crate::{Steps, StoreError};
 
 /// How long a pool rests after a limit when the provider did not say.
@@ -37,7 +37,7 @@ fn commit_step(tx: &Tx<'_>, commit: &StepCommit) -> Result<Committed, StoreError
         Ok(change) => change,
         Err(_not_the_owner) => return lost(tx, commit),
     };
-    if !settle::settle(tx, commit.attempt_id, &commit.close, Permit::Return)? {
+    if !settle::settle(tx, &held(commit), &commit.close, Permit::Return)? {
         return lost(tx, commit);
     }
     cool_down(tx, &record, commit)?;
@@ -47,8 +47,12 @@ fn commit_step(tx: &Tx<'_>, commit: &StepCommit) -> Result<Committed, StoreError
 }
 
 fn lost(tx: &Tx<'_>, commit: &StepCommit) -> Result<Committed, StoreError> {
-    settle::keep_evidence(tx, commit.attempt_id, &commit.close)?;
+    settle::keep_evidence(tx, &held(commit), &commit.close)?;
     Ok(Committed::Lost)
+}
+
+fn held(commit: &StepCommit) -> Held {
+    Held { job_id: commit.job_id, attempt_id: commit.attempt_id, fence: commit.fence }
 }
 
 /// What the rules make of it.

@@ -11,7 +11,7 @@ use super::columns::{self, Columns};
 use super::settle::{self, Permit};
 use super::transaction::Tx;
 use super::{SqliteStore, queue, reviews, save, sql};
-use crate::record::{AttemptClose, JobRecord, Lapsed};
+use crate::record::{AttemptClose, Held, JobRecord, Lapsed};
 use crate::{StoreError, Upkeep};
 
 #[async_trait]
@@ -107,7 +107,8 @@ pub(super) fn close_as_unknown(
         provider_model: None,
         cooldown: None,
     };
-    settle::settle(tx, attempt, &close, permit)?;
+    let held = Held { job_id: record.id, attempt_id: attempt, fence: record.job.fence };
+    settle::settle(tx, &held, &close, permit)?;
     Ok(())
 }
 

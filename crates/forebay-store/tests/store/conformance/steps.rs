@@ -185,6 +185,19 @@ pub async fn an_attempt_is_settled_once(b: &Bundle) {
     assert_eq!(b.tenant(b.alpha).await.account.spent, Micros(30));
 }
 
+/// An owner settles its own attempt, whatever else it names.
+pub async fn the_attempt_of_another_job_is_not_touched(b: &Bundle) {
+    b.accept_of(b.alpha, 2).await;
+    let claimed = b.claim(2).await;
+    let mixed = Claimed { attempt_id: claimed[1].attempt_id, ..claimed[0].clone() };
+    assert_eq!(b.commit(&mixed, succeeded(used(1, 1)), succeed()).await, Committed::Lost);
+    let untouched = b.attempts(claimed[1].job_id).await.remove(0);
+    assert_eq!((untouched.outcome, untouched.evidence), (None, None));
+    assert_eq!(b.in_flight().await, 2);
+    b.succeed(&claimed[0]).await;
+    b.succeed(&claimed[1]).await;
+}
+
 pub async fn an_unknown_job_is_lost(b: &Bundle) {
     let claimed = Claimed {
         job_id: b.store().new_job_id(),
