@@ -77,7 +77,7 @@ fn cancel(tx: &Tx<'_>, tenant: i64, job: JobId) -> Result<Option<Cancelled>, Sto
         return Ok(Some(if again { Cancelled::Done(record) } else { Cancelled::EndedOtherwise(record) }));
     };
     let why = Failure::new(FailureClass::Cancelled, "the job was cancelled while the call was running");
-    upkeep::close_as_unknown(tx, &record, why, Permit::Keep)?;
+    let record = upkeep::close_as_unknown(tx, record, why, Permit::Keep)?;
     reviews::close_cancelled(tx, &record)?;
     let after = save::save(tx, &record, change)?;
     Ok(Some(Cancelled::Done(Box::new(after))))

@@ -66,7 +66,7 @@ fn rescue(tx: &Tx<'_>, job: JobId, lost: &Failed) -> Result<Option<JobRecord>, S
         return Ok(None);
     };
     // The lease of the grant lapsed with the job's: the permit comes back at once.
-    close_as_unknown(tx, &record, lost.failure.clone(), Permit::Return)?;
+    let record = close_as_unknown(tx, record, lost.failure.clone(), Permit::Return)?;
     let after = save::save(tx, &record, change)?;
     if after.job.state == State::ReviewRequired {
         reviews::open_without_output(tx, &after)?;
@@ -82,22 +82,23 @@ fn expire(tx: &Tx<'_>, job: JobId) -> Result<Option<JobRecord>, StoreError> {
         return Ok(None);
     };
     let why = Failure::new(FailureClass::Deadline, "the job's deadline passed while the call was running");
-    close_as_unknown(tx, &record, why, Permit::Keep)?;
+    let record = close_as_unknown(tx, record, why, Permit::Keep)?;
     save::save(tx, &record, change).map(Some)
 }
 
-/// Closes the attempt of a job that is taken from its owner: its call may have been billed.
+/// Closes the attempt of a job that is taken from its owner: its call may have been billed. Gives the record
+/// back with what that adds to the job's use.
 pub(super) fn close_as_unknown(
     tx: &Tx<'_>,
-    record: &JobRecord,
+    record: JobRecord,
     failure: Failure,
     permit: Permit,
-) -> Result<(), StoreError> {
+) -> Result<JobRecord, StoreError> {
     if record.job.state != State::Running {
-        return Ok(());
+        return Ok(record);
     }
     let Some(attempt) = settle::open_attempt(tx, record.id)? else {
-        return Ok(());
+        return Ok(record);
     };
     let close = AttemptClose {
         outcome: Outcome::Unknown,
@@ -109,7 +110,7 @@ pub(super) fn close_as_unknown(
     };
     let held = Held { job_id: record.id, attempt_id: attempt, fence: record.job.fence };
     settle::settle(tx, &held, &close, permit)?;
-    Ok(())
+    Ok(save::load(tx, record.id)?.unwrap_or(record))
 }
 
 /// Returns permits whose lease has lapsed still, one row at a time.

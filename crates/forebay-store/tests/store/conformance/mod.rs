@@ -128,6 +128,7 @@ macro_rules! cases {
                 an_extension_is_no_event,
                 only_a_lapsed_lease_is_rescued,
                 a_rescue_takes_the_job_and_keeps_the_books,
+                whoever_takes_a_job_is_told_what_it_has_used,
                 a_job_that_kills_its_workers_runs_out_of_attempts,
                 a_rescue_may_ask_a_person,
                 a_deadline_ends_what_waits_for_machines,

@@ -92,6 +92,26 @@ pub async fn a_rescue_takes_the_job_and_keeps_the_books(b: &Bundle) {
     assert_eq!(b.rescue(job).await, None, "once");
 }
 
+/// What a verb returns is what is stored.
+pub async fn whoever_takes_a_job_is_told_what_it_has_used(b: &Bundle) {
+    let soon = b.now().after(Millis::from_secs(300));
+    let jobs = [
+        b.accept_one().await,
+        b.accept(NewJob { deadline: soon, ..b.new_job() }).await,
+        b.accept_one().await,
+    ];
+    b.claim(3).await;
+    b.wait_secs(300);
+    let rescued = b.rescue(jobs[0]).await.unwrap();
+    assert_eq!(rescued, b.job(jobs[0]).await);
+    assert_eq!(rescued.usage.uncertain, Micros(200));
+    let expired = b.store().expire(jobs[1]).await.unwrap().unwrap();
+    assert_eq!(expired, b.job(jobs[1]).await);
+    let cancelled = b.store().cancel(b.alpha, jobs[2]).await.unwrap().unwrap();
+    let forebay_store::record::Cancelled::Done(cancelled) = cancelled else { panic!("it was running") };
+    assert_eq!(*cancelled, b.job(jobs[2]).await);
+}
+
 pub async fn a_job_that_kills_its_workers_runs_out_of_attempts(b: &Bundle) {
     let job = b.accept_one().await;
     for nth in 1..=5 {
