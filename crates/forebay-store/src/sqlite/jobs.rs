@@ -57,7 +57,7 @@ fn page(tx: &Tx<'_>, tenant: i64, query: &JobQuery) -> Result<JobPage, StoreErro
             ":created_after": query.created_after.map_or(0, |at| at.as_millis()),
             ":metadata": serde_json::Value::Object(metadata).to_string(),
             // One more than the page shows whether there is another page.
-            ":limit": limit(query.limit + 1),
+            ":limit": limit(query.limit.saturating_add(1)),
         },
         job_record,
     )?;

@@ -137,7 +137,7 @@ pub async fn pages_hold_each_job_once_while_others_come(b: &Bundle) {
 }
 
 async fn found(b: &Bundle, query: JobQuery) -> Vec<JobId> {
-    let query = JobQuery { limit: 1_000, ..query };
+    let query = JobQuery { limit: usize::MAX, ..query };
     b.store().jobs(b.alpha, query).await.unwrap().jobs.into_iter().map(|record| record.id).collect()
 }
 
