@@ -91,6 +91,7 @@ async fn what_runs_often_uses_its_partial_index() {
         ("inspect/recent_durations", "jobs_of_tenant"),
         ("attempts/open_of_job", "attempts_of_job"),
         ("inspect/attempts", "attempts_of_job"),
+        ("log/of_job", "events_of_job"),
         ("log/of_tenant", "events_of_tenant"),
         ("reviews/open", "reviews_open"),
     ];
