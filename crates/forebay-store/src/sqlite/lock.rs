@@ -15,7 +15,9 @@ pub(super) struct FileLock {
 impl FileLock {
     /// Takes the lock, or says who is in the way.
     pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
-        let lock_path = beside(path, ".lock");
+        // SQLite follows links to the file itself, so the lock does too.
+        let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let lock_path = beside(&file, ".lock");
         let file = File::options()
             .create(true)
             .truncate(false)

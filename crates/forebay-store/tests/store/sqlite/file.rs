@@ -66,6 +66,18 @@ fn a_file_that_is_open_is_refused() {
     SqliteStore::open(&file.path(), clock()).unwrap();
 }
 
+/// By whatever name it is called.
+#[test]
+fn a_file_that_is_open_is_refused_through_a_link_too() {
+    let file = SqliteFile::new();
+    let store = SqliteStore::open(&file.path(), clock()).unwrap();
+    let link = file.path().with_file_name("link.db");
+    std::os::unix::fs::symlink(file.path(), &link).unwrap();
+    assert!(matches!(SqliteStore::open(&link, clock()).err(), Some(StoreError::InUse { .. })));
+    drop(store);
+    SqliteStore::open(&link, clock()).unwrap();
+}
+
 #[test]
 fn a_file_that_is_open_is_refused_to_another_process() {
     let file = SqliteFile::new();
