@@ -58,8 +58,13 @@ pub fn check(path: &Path) -> Result<MigrationReport, StoreError> {
     if verdict != "ok" {
         return Err(StoreError::Corrupt(format!("{}: {verdict}", path.display())));
     }
-    let present = applied(&connection)?;
+    let migrated = connection.table_exists(None, "migrations")?;
+    let present = if migrated { applied(&connection)? } else { Vec::new() };
     judge(&present, path)?;
+    if let Some(missing) = MIGRATIONS.get(present.len()) {
+        let reason = format!("migration {} ({}) is still to be applied", missing.number, missing.name);
+        return Err(StoreError::Incompatible { path: path.display().to_string(), reason });
+    }
     Ok(MigrationReport { present: present.into_iter().map(|row| row.name).collect(), applied: Vec::new() })
 }
 

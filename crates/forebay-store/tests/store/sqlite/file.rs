@@ -169,6 +169,15 @@ fn what_is_no_store_is_refused_and_left_alone() {
     assert_eq!(std::fs::read(file.path()).unwrap(), before);
 }
 
+/// A database of somebody else's, or a file that is empty, is not a store of this build.
+#[test]
+fn a_check_refuses_what_was_never_migrated() {
+    let file = SqliteFile::new();
+    file.connection().execute_batch("CREATE TABLE letters (text TEXT)").unwrap();
+    let refused = check(&file.path()).err();
+    assert!(matches!(&refused, Some(StoreError::Incompatible { .. })), "{refused:?}");
+}
+
 /// The clock may stand lower after a start than the last lease; nobody waits for it to catch up.
 #[tokio::test]
 async fn a_clock_that_went_back_holds_nobody_up() {
