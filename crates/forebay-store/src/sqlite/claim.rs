@@ -19,6 +19,8 @@ use crate::{Claims, StoreError};
 
 /// Jobs that become due by time, moved into their lanes by one claim at most.
 const PROMOTED: i64 = 500;
+/// Late jobs that one claim ends at most: the writer has others to serve.
+const EXPIRED: usize = 200;
 
 #[async_trait]
 impl Claims for SqliteStore {
@@ -46,6 +48,8 @@ struct Round<'t, 'c> {
     tenants: HashMap<i64, Tenant>,
     /// Lanes that are empty, or whose tenant has no room of its own.
     passed: HashSet<i64>,
+    /// Heads that were late.
+    expired: usize,
     reply: ClaimReply,
 }
 
@@ -97,6 +101,7 @@ impl<'t, 'c> Round<'t, 'c> {
             turn,
             tenants: HashMap::new(),
             passed: HashSet::new(),
+            expired: 0,
             reply: ClaimReply::default(),
         })
     }
@@ -115,14 +120,14 @@ impl<'t, 'c> Round<'t, 'c> {
 
     /// Lets each lane give one job, round after round, until the slots or the pool or the lanes are used up.
     fn take_turns(&mut self) -> Result<(), StoreError> {
-        while self.reply.claimed.len() < self.claim.slots {
+        while self.reply.claimed.len() < self.claim.slots && self.expired < EXPIRED {
             let Some(tenant) = self.next_lane()? else { break };
             match self.take_from(tenant)? {
                 Turn::Took(claimed) => {
                     self.reply.claimed.push(claimed);
                     self.turn = tenant;
                 }
-                Turn::Again => {}
+                Turn::Again => self.expired += 1,
                 Turn::Passed => {
                     self.passed.insert(tenant);
                     self.turn = tenant;
@@ -278,12 +283,14 @@ impl<'t, 'c> Round<'t, 'c> {
         Ok(())
     }
 
-    /// When time alone may bring something: a job becomes due, a minute's limit frees up, a cooldown ends.
+    /// When time alone may bring something: a job becomes due, a minute's limit frees up, a cooldown ends. At
+    /// once where late jobs were in the way and may still be.
     fn next_look(&self) -> Result<Option<Timestamp>, StoreError> {
         let due = self.tx.row(sql!("claim/next_due"), (), |row| Columns::of(row).maybe_time())?.flatten();
         let cooled = Some(self.cooldown_until).filter(|until| *until > self.tx.now);
         let freed = self.reply.full.and_then(|full| full.until);
-        Ok([due, cooled, freed].into_iter().flatten().min())
+        let again = (self.expired == EXPIRED).then_some(self.tx.now);
+        Ok([due, cooled, freed, again].into_iter().flatten().min())
     }
 }
 

@@ -118,6 +118,27 @@ pub async fn late_jobs_at_the_head_are_expired_and_not_claimed(b: &Bundle) {
     }
 }
 
+/// A claim does not make all others wait until a backlog of late jobs is gone; it says to come again at once.
+pub async fn many_late_jobs_are_ended_by_several_claims(b: &Bundle) {
+    let deadline = b.now().after(Millis::from_secs(10));
+    let late = (0..1_500).map(|_| NewJob { deadline, ..b.new_job() });
+    assert!(b.accept_together(late.collect()).await.iter().all(Result::is_ok));
+    let in_time = b.accept_one().await;
+    b.wait_secs(10);
+    let mut looks = 0;
+    let claimed = loop {
+        let reply = b.take(b.new_claim()).await;
+        looks += 1;
+        if let Some(claimed) = reply.claimed.first() {
+            break claimed.job_id;
+        }
+        assert!(reply.next.is_some_and(|next| next <= b.now()), "there is more to look at");
+    };
+    assert_eq!(claimed, in_time);
+    assert!(looks > 1);
+    assert_eq!(b.count(b.alpha, State::FailedTerminal).await, 1_500);
+}
+
 pub async fn a_model_without_a_price_is_not_claimed(b: &Bundle) {
     let job = b.accept_one().await;
     let unpriced = Claim { prices: BTreeMap::new(), ..b.new_claim() };
