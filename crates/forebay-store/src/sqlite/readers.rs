@@ -39,11 +39,11 @@ impl Readers {
             let _permit = permit;
             let connection = this.take()?;
             connection.execute_batch("BEGIN")?;
-            let value = verb(&Tx::new(&connection, now, origin));
-            connection.execute_batch("COMMIT")?;
             // A connection with a failed read is not used again.
+            let value = verb(&Tx::new(&connection, now, origin))?;
+            connection.execute_batch("COMMIT")?;
             this.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            value
+            Ok(value)
         });
         reading
             .await

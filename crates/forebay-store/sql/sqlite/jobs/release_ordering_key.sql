@@ -1,4 +1,5 @@
--- The earliest unfinished job of the key is its first now. RUNNING cannot be: one at a time.
+-- The earliest unfinished job of the key is its first now. Where one behind it has ended it was so before, and
+-- may be RUNNING: then nothing changes.
 UPDATE jobs SET
   key_first = 1,
   claimable = (state IN ('READY', 'RETRY_SCHEDULED') AND available_at <= :now)

@@ -163,6 +163,14 @@ pub async fn whoever_waits_for_a_pool_is_told(b: &Bundle) {
     told(&signal).await;
 }
 
+pub async fn a_read_that_fails_leaves_the_next_alone(b: &Bundle) {
+    let job = b.accept_one().await;
+    for _ in 0..20 {
+        assert!(b.store().work(vec![job, b.store().new_job_id()]).await.is_err());
+    }
+    assert_eq!(b.store().work(vec![job]).await.unwrap().len(), 1);
+}
+
 async fn told(signal: &Arc<tokio::sync::Notify>) {
     let waited = tokio::time::timeout(std::time::Duration::from_secs(10), signal.notified()).await;
     assert!(waited.is_ok(), "nobody was told");

@@ -61,6 +61,7 @@ macro_rules! cases {
                 late_jobs_at_the_head_are_expired_and_not_claimed,
                 many_late_jobs_are_ended_by_several_claims,
                 a_model_without_a_price_is_not_claimed,
+                a_read_that_fails_leaves_the_next_alone,
                 the_reply_says_when_to_look_again,
                 whoever_waits_for_a_pool_is_told,
             }
