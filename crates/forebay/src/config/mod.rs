@@ -1,17 +1,40 @@
-//! How a process is set up, ready to use.
+//! How a process is set up: as written, then ready to use.
+//!
+//! [`load`] puts the layers over each other (the program's own defaults, a file, the environment, flags),
+//! keeps of every value where it was written, and refuses what is wrong all at once, in words that name the
+//! key, the value, the place and the fix.
+
+mod fault;
+mod given;
+mod key;
+mod layers;
+mod ready;
+mod roles;
+mod store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use forebay_core::time::Millis;
 
+pub use fault::ConfigFault;
+pub use key::Key;
+pub use layers::{Sources, load};
+pub use roles::Roles;
+pub use store::{NotAStore, admin_key_file, database_path};
+
+/// The commented defaults, in the form of a configuration file. The base of every configuration.
+pub const DEFAULTS: &str = include_str!("../../defaults/forebay.toml");
+
 /// What a serving process goes by.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Where the API listens; port 0 picks a free one. Default 127.0.0.1:7120.
     pub listen: SocketAddr,
     /// The database file of the embedded store. Blobs and the admin key's file stand beside it.
     pub database: PathBuf,
+    /// What the process does. Default: everything.
+    pub roles: Roles,
     /// Jobs in hand at the same time, over all pools. Default 256.
     pub slots: usize,
     /// How long a worker is undisturbed without a heartbeat. Default 30 s.
@@ -34,6 +57,7 @@ impl Settings {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7120)),
             database: database.into(),
+            roles: Roles::ALL,
             slots: 256,
             lease: Millis::from_secs(30),
             heartbeat: Millis::from_secs(10),
