@@ -1,0 +1,271 @@
+//! `forebay doctor`: looks at everything that must be right, and says what is not.
+
+use std::path::Path;
+
+use clap::Args;
+use forebay_core::definition::{Credential, Provider};
+use forebay_store::{StoreError, sqlite};
+use serde_json::{Value, json};
+
+use super::client::{Ask, Client};
+use super::connection::{Connection, is_loopback};
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::{Mark, Output};
+use super::progress;
+use super::table::{self, Show, cell};
+use crate::config::{admin_key_file, database_path};
+use crate::definitions::{self, Variables};
+
+/// Arguments of `forebay doctor`.
+#[derive(Debug, Clone, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Finding {
+    mark: Mark,
+    subject: &'static str,
+    text: String,
+}
+
+fn found(mark: Mark, subject: &'static str, text: impl Into<String>) -> Finding {
+    Finding { mark, subject, text: text.into() }
+}
+
+/// Examines the server, or the database where no server runs.
+pub async fn run(args: DoctorArgs, output: &Output) -> Result<Exit, CliError> {
+    let url = args.connection.address()?;
+    let client = args.connection.client()?;
+    let database = database_path(&args.connection.store).ok();
+    let spinner = progress::spinner(output, "looking");
+    let mut findings = Vec::new();
+    match client.send(Ask::get(&["livez"])).await {
+        Ok(_) => {
+            findings.push(found(Mark::Ok, "server", format!("{url} answers")));
+            findings.extend(examine_server(&client).await);
+        }
+        Err(error @ CliError::Unreachable { .. }) => {
+            let mark = if is_loopback(&url) { Mark::Warn } else { Mark::Fail };
+            findings.push(found(mark, "server", error.to_string()));
+            if let Some(database) = database.clone().filter(|_| is_loopback(&url)) {
+                findings.push(examine_database(database).await);
+            }
+        }
+        Err(error) => findings.push(found(Mark::Fail, "server", format!("{url} is not well: {error}"))),
+    }
+    findings.extend(database.as_deref().and_then(examine_key_file));
+    spinner.finish_and_clear();
+    show(&findings, output)
+}
+
+fn show(findings: &[Finding], output: &Output) -> Result<Exit, CliError> {
+    for Finding { mark, subject, text } in findings {
+        if output.is_json() {
+            output.record(&json!({ "mark": mark.word(), "subject": subject, "text": text }))?;
+        } else {
+            output
+                .marked(*mark, &format!("{subject:<12} {}", text.replace('\n', "\n                   ")))?;
+        }
+    }
+    let has_failed = findings.iter().any(|finding| finding.mark == Mark::Fail);
+    Ok(if has_failed { Exit::Failed } else { Exit::Done })
+}
+
+async fn examine_server(client: &Client) -> Vec<Finding> {
+    let ready = client.send(Ask::get(&["readyz"])).await;
+    let mut findings = vec![match ready {
+        Ok(_) => found(Mark::Ok, "ready", "it takes requests"),
+        Err(error) => found(Mark::Fail, "ready", error.to_string()),
+    }];
+    let active = client.json(Ask::get(&["v1", "revisions", "active"])).await;
+    findings.push(key_finding(client.has_key(), active.as_ref().err()));
+    if let Ok(active) = &active {
+        findings.push(revision_finding(active));
+        findings.extend(credential_findings(active, &|name| std::env::var(name).ok()));
+    }
+    match client.json(Ask::get(&["v1", "pools"])).await {
+        Ok(pools) => findings.extend(pool_findings(&pools)),
+        Err(_) if active.is_err() => {}
+        Err(error) => findings.push(found(Mark::Warn, "pools", error.to_string())),
+    }
+    findings
+}
+
+fn key_finding(has_key: bool, refusal: Option<&CliError>) -> Finding {
+    let status = refusal.and_then(CliError::problem).map(|problem| problem.status);
+    match (refusal, status) {
+        (None, _) => found(Mark::Ok, "key", "accepted"),
+        (Some(_), Some(403)) => {
+            found(Mark::Warn, "key", "accepted, but only an admin of the tenant `default` sees the rest")
+        }
+        (Some(_), Some(401)) if !has_key => {
+            let text = "there is none: set FOREBAY_KEY, or name the server's database with --store";
+            found(Mark::Fail, "key", text)
+        }
+        (Some(error), _) => found(Mark::Fail, "key", error.to_string()),
+    }
+}
+
+fn revision_finding(active: &Value) -> Finding {
+    let text = |name: &str| cell(active.get(name), Show::Plain);
+    let comment = match text("comment") {
+        comment if comment.is_empty() => comment,
+        comment => format!(": {comment}"),
+    };
+    let line = format!("revision {} of {}{comment}", text("number"), text("created_at"));
+    found(Mark::Ok, "definitions", line)
+}
+
+/// Whether what the definitions say about credentials can be found: seen from here, because the server tells
+/// nobody what its environment holds.
+fn credential_findings(active: &Value, variables: Variables<'_>) -> Vec<Finding> {
+    let source = active.get("source").and_then(Value::as_str).unwrap_or_default();
+    let Ok(definitions) = definitions::load_with(source, &definitions::no_files, variables) else {
+        return vec![found(Mark::Warn, "credentials", "this version can't read the server's definitions")];
+    };
+    let providers = definitions.providers.values();
+    providers.filter_map(|provider| credential_finding(provider, variables)).collect()
+}
+
+fn credential_finding(provider: &Provider, variables: Variables<'_>) -> Option<Finding> {
+    let (is_here, place) = match provider.credential.as_ref()? {
+        Credential::Env(name) => (variables(name).is_some_and(|value| !value.is_empty()), name.clone()),
+        Credential::File(path) => (Path::new(path).is_file(), path.clone()),
+    };
+    let name = &provider.name;
+    Some(if is_here {
+        found(Mark::Ok, "credential", format!("{name}: {place} is there"))
+    } else {
+        found(
+            Mark::Warn,
+            "credential",
+            format!("{name}: {place} is not to be seen from here; the server needs it"),
+        )
+    })
+}
+
+fn pool_findings(pools: &Value) -> Vec<Finding> {
+    let pools = table::rows(pools);
+    if pools.is_empty() {
+        return vec![found(Mark::Warn, "pools", "there are none, so that no model can be called")];
+    }
+    pools.iter().map(pool_finding).collect()
+}
+
+fn pool_finding(pool: &Value) -> Finding {
+    let text = |pointer: &str| cell(pool.pointer(pointer), Show::Plain);
+    let (name, provider) = (text("/name"), text("/provider"));
+    let work = format!("{} calls under way, {} jobs waiting", text("/use/in_flight"), text("/waiting"));
+    match (text("/cooldown_until"), text("/cooldown_class")) {
+        (until, _) if until.is_empty() => found(Mark::Ok, "pool", format!("{name} ({provider}): {work}")),
+        (until, class) => {
+            let line = format!("{name} ({provider}): pauses until {until} after {class}; {work}");
+            found(Mark::Warn, "pool", line)
+        }
+    }
+}
+
+async fn examine_database(path: std::path::PathBuf) -> Finding {
+    let shown = path.display().to_string();
+    let checked = tokio::task::spawn_blocking(move || sqlite::check(&path)).await;
+    match checked {
+        Ok(Ok(report)) => {
+            let last = report.present.last().map_or("none", String::as_str);
+            let line = format!("{shown} is whole; its last migration is `{last}`");
+            found(Mark::Ok, "database", line)
+        }
+        Ok(Err(StoreError::Unavailable(reason))) => found(Mark::Warn, "database", reason),
+        Ok(Err(error)) => found(Mark::Fail, "database", error.to_string()),
+        Err(error) => found(Mark::Fail, "database", format!("{shown}: {error}")),
+    }
+}
+
+/// The key file of a database on this machine, where there is one.
+fn examine_key_file(database: &Path) -> Option<Finding> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = admin_key_file(database);
+    let mode = std::fs::metadata(&file).ok()?.permissions().mode() & 0o777;
+    let shown = file.display();
+    Some(match mode & 0o077 {
+        0 => found(Mark::Ok, "key file", format!("{shown} is for its owner only")),
+        _ => found(
+            Mark::Fail,
+            "key file",
+            format!("{shown} can be read by others ({mode:o}): chmod 600 {shown}"),
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::Problem;
+    use super::*;
+
+    #[test]
+    fn a_pool_is_well_or_pauses() {
+        let pools = json!({ "data": [
+            { "name": "a", "provider": "openai", "use": { "in_flight": 2 }, "waiting": 5 },
+            { "name": "b", "provider": "openai", "use": { "in_flight": 0 }, "waiting": 9,
+              "cooldown_until": "2026-12-01T10:00:00.000Z", "cooldown_class": "rate_limited" },
+        ] });
+        let findings = pool_findings(&pools);
+        assert_eq!(findings[0].text, "a (openai): 2 calls under way, 5 jobs waiting");
+        assert_eq!(findings[1].mark, Mark::Warn);
+        assert_eq!(
+            findings[1].text,
+            "b (openai): pauses until 2026-12-01T10:00:00.000Z after rate_limited; 0 calls under way, 9 jobs waiting"
+        );
+        assert_eq!(pool_findings(&json!([]))[0].mark, Mark::Warn);
+    }
+
+    #[test]
+    fn credentials_are_named_and_never_shown() {
+        let active = json!({ "source": definitions::DEFAULT });
+        let there = credential_findings(&active, &|_| Some("https://sk-secret.example/v1".to_owned()));
+        assert!(there.iter().any(|finding| finding.mark == Mark::Ok), "{there:?}");
+        assert!(!format!("{there:?}").contains("sk-secret"), "{there:?}");
+        let absent = credential_findings(&active, &|_| None);
+        assert!(absent.iter().all(|finding| finding.mark == Mark::Warn), "{absent:?}");
+    }
+
+    #[test]
+    fn the_active_revision_is_named() {
+        let active = json!({ "number": 12, "created_at": "2026-12-01T10:00:00.000Z", "comment": "c" });
+        assert_eq!(revision_finding(&active).text, "revision 12 of 2026-12-01T10:00:00.000Z: c");
+    }
+
+    #[test]
+    fn a_missing_key_is_told_from_a_refused_one() {
+        let refused = |status| CliError::Problem(Box::new(Problem { status, ..Problem::default() }));
+        assert_eq!(key_finding(true, None).mark, Mark::Ok);
+        assert_eq!(key_finding(true, Some(&refused(403))).mark, Mark::Warn);
+        assert!(key_finding(false, Some(&refused(401))).text.starts_with("there is none"));
+        assert!(!key_finding(true, Some(&refused(401))).text.starts_with("there is none"));
+    }
+
+    #[test]
+    fn a_key_file_is_for_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("f.db");
+        assert_eq!(examine_key_file(&database), None);
+        let file = admin_key_file(&database);
+        std::fs::write(&file, "fbk_x").unwrap();
+        for (mode, mark) in [(0o600, Mark::Ok), (0o640, Mark::Fail)] {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(examine_key_file(&database).unwrap().mark, mark);
+        }
+    }
+
+    #[test]
+    fn only_a_failure_fails() {
+        let output = Output::into(true, std::io::sink(), std::io::sink());
+        let (warn, fail) = (found(Mark::Warn, "a", ""), found(Mark::Fail, "b", ""));
+        assert_eq!(show(std::slice::from_ref(&warn), &output).unwrap(), Exit::Done);
+        assert_eq!(show(&[warn, fail], &output).unwrap(), Exit::Failed);
+    }
+}
