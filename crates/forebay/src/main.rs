@@ -1,1 +1,7 @@
-fn main() {}
+//! The program `forebay`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    forebay::cli::main()
+}

@@ -1,0 +1,139 @@
+//! Help texts: the overview by groups, and examples for each command.
+
+/// The layout of `forebay --help`: the commands by groups instead of one list.
+pub const TEMPLATE: &str = "{about}\n\n{usage-heading} {usage}\n\n{before-help}{options}{after-help}";
+
+/// The commands by what they are for.
+pub const COMMANDS: &str = "\
+Run it:
+  demo      See it work: service, simulated provider and jobs at once
+  serve     Run the service
+  sim       Run a simulated provider, with limits and faults
+  migrate   Bring a database to this version while no server runs
+  doctor    Look for what is wrong with a server or a database
+  bench     Measure how much this machine does
+
+Jobs:
+  submit    Submit jobs from files, standard input or arguments
+  get       Show a job, its result, its attempts, or what it waits for
+  watch     Follow events as they happen
+  jobs      List jobs
+  cancel    End jobs
+
+Administration:
+  apply     Check definitions (tasks, models, pools) and make them active
+  tenant    Tenants, their limits and budgets
+  key       API keys
+
+Options:
+";
+
+/// What stands at the end of the overview.
+pub const OVERVIEW_END: &str = "\
+`forebay COMMAND --help` shows a command's options with examples.
+
+Environment:
+  FOREBAY_URL    where the server is [default: http://127.0.0.1:7120]
+  FOREBAY_KEY    the API key; for a server on this machine the key beside its
+                 database is found
+  FOREBAY_STORE  the database [default: sqlite:forebay.db]
+  FOREBAY_LOG    what is logged: info, or forebay=debug,warn
+  NO_COLOR       no colors
+
+Exit codes:
+  0 done, 1 failed, 2 wrong usage, 3 job failed, 4 job needs a review,
+  5 server unreachable, 6 refused by the server, 130 interrupted";
+
+/// Examples of `forebay serve`.
+pub const SERVE: &str = "\
+Examples:
+  forebay serve
+  forebay serve --store sqlite:/var/lib/forebay/forebay.db --listen 0.0.0.0:7120
+  forebay serve --config forebay.toml --log-format json";
+
+/// Examples of `forebay demo`.
+pub const DEMO: &str = "\
+Examples:
+  forebay demo
+  forebay demo --exit --json";
+
+/// Examples of `forebay sim`.
+pub const SIM: &str = "\
+Examples:
+  forebay sim
+  forebay sim --scenario rate-limited.toml --time-scale 60 --log requests.jsonl";
+
+/// Examples of `forebay bench`.
+pub const BENCH: &str = "\
+Examples:
+  forebay bench
+  forebay bench --jobs 100000 --folder /var/lib/forebay --json";
+
+/// Examples of `forebay submit`.
+pub const SUBMIT: &str = "\
+Examples:
+  forebay submit chat --prompt 'Why is the sky blue?' --wait
+  forebay submit invoice inbox/2026-001.txt --wait --json
+  forebay submit invoice inbox/*.txt --idempotency-key inbox-2026-12-01
+  cat report.md | forebay submit summary - --ttl 10m --priority high
+  forebay submit chat --prompt Hi --set /params/temperature=0.2 --metadata order=4711";
+
+/// Examples of `forebay get`.
+pub const GET: &str = "\
+Examples:
+  forebay get job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay get job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 --result > result.json
+  forebay get job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 --explain";
+
+/// Examples of `forebay watch`.
+pub const WATCH: &str = "\
+Examples:
+  forebay watch
+  forebay watch job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay watch --json | jq -r 'select(.data.state == \"FAILED_TERMINAL\") | .subject'";
+
+/// Examples of `forebay jobs`.
+pub const JOBS: &str = "\
+Examples:
+  forebay jobs --state REVIEW_REQUIRED
+  forebay jobs --task invoice --created-after 1d --metadata order=4711
+  forebay jobs --all --json > jobs.jsonl";
+
+/// Examples of `forebay cancel`.
+pub const CANCEL: &str = "\
+Examples:
+  forebay cancel job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay jobs --state READY --all --json | jq -r .job_id | xargs forebay cancel";
+
+/// Examples of `forebay apply`.
+pub const APPLY: &str = "\
+Examples:
+  forebay apply definitions.toml --dry-run
+  forebay apply definitions.toml --comment 'gpt-5 for invoices'";
+
+/// Examples of `forebay tenant`.
+pub const TENANT: &str = "\
+Examples:
+  forebay tenant list
+  forebay tenant put acme --max-in-flight 20 --budget 12.50 --budget-period day
+  forebay tenant put acme --budget none
+  forebay tenant get acme --json";
+
+/// Examples of `forebay key`.
+pub const KEY: &str = "\
+Examples:
+  forebay key create erp --scope submit,read --tenant acme --expires 90d
+  forebay key list
+  forebay key revoke key_0199c0de5b7a7c4e8f00a1b2c3d4e5f6";
+
+/// Examples of `forebay migrate`.
+pub const MIGRATE: &str = "\
+Examples:
+  forebay migrate
+  forebay migrate --store sqlite:/var/lib/forebay/forebay.db";
+
+/// Examples of `forebay doctor`.
+pub const DOCTOR: &str = "\
+Examples:
+  forebay doctor
+  FOREBAY_URL=https://forebay.example.com FOREBAY_KEY=fbk_... forebay doctor --json";

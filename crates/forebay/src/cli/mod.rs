@@ -1,0 +1,179 @@
+//! The command line of `forebay`.
+//!
+//! * `serve`, `sim`, `demo` and `migrate` run something in this process; everything else talks HTTP to a
+//!   server, by [`client`], at the address and with the key of [`connection`].
+//! * [`output`] is the only place that prints: data to standard output, everything said about it to standard
+//!   error; [`progress`] draws bars there.
+//! * [`exit`] has the exit codes, [`error`] what leads to them.
+
+mod apply;
+mod bench;
+mod cancel;
+mod client;
+mod connection;
+mod demo;
+mod doctor;
+pub mod error;
+mod excerpt;
+pub mod exit;
+mod follow;
+mod get;
+mod help;
+mod jobs;
+mod key;
+mod logging;
+mod migrate;
+pub mod output;
+pub mod problem;
+mod progress;
+mod serve;
+mod signals;
+mod sim;
+mod sse;
+mod submit;
+mod table;
+mod tenant;
+#[cfg(test)]
+mod tests;
+mod tour;
+pub mod values;
+mod watch;
+
+use std::future::Future;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::CliError;
+use exit::Exit;
+use output::Output;
+use signals::Signals;
+
+/// LLM work off the request path: durable jobs at the rate that providers and budgets allow
+#[derive(Debug, Parser)]
+#[command(
+    name = "forebay",
+    bin_name = "forebay",
+    version,
+    help_template = help::TEMPLATE,
+    before_help = help::COMMANDS,
+    after_help = help::OVERVIEW_END,
+    subcommand_value_name = "COMMAND",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    /// Prints JSON, one document a line, for scripts
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the service until SIGTERM or SIGINT; a second one stops it at once
+    #[command(after_help = help::SERVE)]
+    Serve(serve::ServeArgs),
+    /// Shows Forebay at work: service, simulated provider and jobs in one process
+    #[command(after_help = help::DEMO)]
+    Demo(demo::DemoArgs),
+    /// Runs a simulated provider of models, with limits and faults on demand
+    #[command(after_help = help::SIM)]
+    Sim(sim::SimArgs),
+    /// Submits jobs
+    #[command(after_help = help::SUBMIT)]
+    Submit(submit::SubmitArgs),
+    /// Shows a job
+    #[command(after_help = help::GET)]
+    Get(get::GetArgs),
+    /// Follows events as they happen
+    #[command(after_help = help::WATCH)]
+    Watch(watch::WatchArgs),
+    /// Ends jobs
+    #[command(after_help = help::CANCEL)]
+    Cancel(cancel::CancelArgs),
+    /// Lists jobs, newest first
+    #[command(after_help = help::JOBS)]
+    Jobs(jobs::JobsArgs),
+    /// Tenants, their limits and budgets
+    #[command(after_help = help::TENANT)]
+    Tenant(tenant::TenantArgs),
+    /// API keys
+    #[command(after_help = help::KEY)]
+    Key(key::KeyArgs),
+    /// Checks definitions and makes them the active revision
+    #[command(after_help = help::APPLY)]
+    Apply(apply::ApplyArgs),
+    /// Brings a database to this version's schema, while no server runs
+    #[command(after_help = help::MIGRATE)]
+    Migrate(migrate::MigrateArgs),
+    /// Looks for what is wrong with a server, or with a database that no server has open
+    #[command(after_help = help::DOCTOR)]
+    Doctor(doctor::DoctorArgs),
+    /// Measures how much this machine does
+    #[command(after_help = help::BENCH)]
+    Bench(bench::BenchArgs),
+}
+
+/// Runs the command that the process's arguments name.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            Output::usage(&error);
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
+        }
+    };
+    let output = Output::new(cli.json);
+    let ended = run(cli.command, &output).unwrap_or_else(|error| {
+        if !matches!(error, CliError::OutputClosed) {
+            output.error(&error);
+        }
+        error.exit()
+    });
+    ended.into()
+}
+
+fn run(command: Command, output: &Output) -> Result<Exit, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CliError::failed("can't start", &error))?;
+    let ended = runtime.block_on(dispatch(command, output));
+    // What still blocks, such as a read from a terminal, does not hold up the end.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
+    match command {
+        Command::Serve(args) => serve::run(args, output).await,
+        Command::Demo(args) => demo::run(args, output).await,
+        Command::Sim(args) => sim::run(args, output).await,
+        Command::Submit(args) => as_client(submit::run(args, output)).await,
+        Command::Get(args) => as_client(get::run(args, output)).await,
+        Command::Watch(args) => as_client(watch::run(args, output)).await,
+        Command::Cancel(args) => as_client(cancel::run(args, output)).await,
+        Command::Jobs(args) => as_client(jobs::run(args, output)).await,
+        Command::Tenant(args) => as_client(tenant::run(args, output)).await,
+        Command::Key(args) => as_client(key::run(args, output)).await,
+        Command::Apply(args) => as_client(apply::run(args, output)).await,
+        // Each migration is one transaction: whoever ends the process leaves a whole database.
+        Command::Migrate(args) => migrate::run(args, output).await,
+        Command::Doctor(args) => as_client(doctor::run(args, output)).await,
+        Command::Bench(args) => until_signal(bench::run(args, output)).await,
+    }
+}
+
+/// Runs a command that talks to a server: it logs nothing but what is wrong.
+async fn as_client(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+    logging::start(logging::LogFormat::Text, "warn")?;
+    until_signal(command).await
+}
+
+/// Runs a command that leaves nothing half done wherever it is stopped.
+async fn until_signal(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+    let mut signals = Signals::listen()?;
+    tokio::select! {
+        ended = command => ended,
+        () = signals.next() => Err(CliError::Interrupted),
+    }
+}

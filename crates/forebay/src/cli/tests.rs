@@ -1,0 +1,171 @@
+//! What arguments mean, and what help says.
+
+use clap::{CommandFactory as _, Parser as _};
+
+use super::{Cli, Command, help};
+
+const JOB: &str = "job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6";
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(std::iter::once("forebay").chain(line.split_whitespace()))
+}
+
+#[test]
+fn the_commands_are_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn what_is_right_is_taken() {
+    for line in [
+        "serve",
+        "serve --store sqlite:a.db --listen 127.0.0.1:0 --config forebay.toml --roles api,work",
+        "serve --log-format json --json",
+        "--json serve",
+        "demo --exit --json",
+        "sim --listen 127.0.0.1:0 --scenario s.toml --log l.jsonl --time-scale 60",
+        "submit invoice a.txt b.txt --wait --json",
+        "submit invoice@3 -",
+        "submit chat --prompt Hi --set /a=1 --set /b=2 --metadata a=b --metadata c=d",
+        "submit chat --input {\"prompt\":\"Hi\"}",
+        "submit invoice --text total --ttl 10m --delay 5s --priority low --idempotency-key k",
+        "submit chat --prompt Hi --deadline 2026-12-01T10:00:00Z",
+        "submit chat --prompt Hi --url http://10.0.0.1:7120",
+        "get job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 --attempts",
+        "watch",
+        "watch job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 --json",
+        "cancel job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 job_0199c0de5b7a7c4e8f00a1b2c3d4e5f7",
+        "jobs --state review_required --task invoice --limit 5",
+        "jobs --all --created-after 7d",
+        "tenant list --json --url http://10.0.0.1:7120",
+        "tenant put acme --max-pending-jobs none --budget 12.50 --budget-period day",
+        "tenant get acme",
+        "key list",
+        "key create erp --scope submit,read --scope inspect --tenant acme --expires 90d",
+        "key revoke key_0199c0de5b7a7c4e8f00a1b2c3d4e5f6",
+        "apply d.toml --comment why --dry-run",
+        "migrate --store sqlite:a.db",
+        "doctor",
+    ] {
+        let parsed = parse(line);
+        assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+    }
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_usage() {
+    for line in [
+        "",
+        "sevre",
+        "serve extra",
+        "submit",
+        "submit chat --priority urgent",
+        "submit chat --ttl 10",
+        "submit chat --ttl 10m --deadline 2026-12-01T10:00:00Z",
+        "submit chat --deadline tomorrow",
+        "submit chat --prompt a --text b",
+        "submit chat a.txt --prompt b",
+        "submit chat --input {",
+        "submit chat --set a=1",
+        "submit chat --metadata order",
+        "get",
+        "get invoice-7",
+        &format!("get {JOB} --result --steps"),
+        "watch job_1",
+        "cancel",
+        "jobs --state DONE",
+        "jobs --limit 0",
+        "jobs --all --limit 5",
+        "tenant",
+        "tenant put acme --budget 1,50",
+        "tenant put acme --budget-period week",
+        "key create erp",
+        "key create erp --scope everything",
+        "key revoke erp",
+        "apply",
+        "sim --listen localhost",
+    ] {
+        let error = parse(line).expect_err(line);
+        assert!(error.use_stderr(), "{line} asks for help only");
+        assert_eq!(error.exit_code(), 2, "{line}");
+    }
+}
+
+#[test]
+fn json_is_understood_on_both_sides_of_the_command() {
+    assert!(parse("--json jobs").unwrap().json);
+    assert!(parse("tenant list --json").unwrap().json);
+    assert!(!parse("jobs").unwrap().json);
+}
+
+#[test]
+fn a_list_of_scopes_is_one_list() {
+    let Command::Key(args) = parse("key create erp --scope submit,read --scope inspect").unwrap().command
+    else {
+        panic!("another command");
+    };
+    assert!(format!("{args:?}").contains("[Submit, Read, Inspect]"), "{args:?}");
+}
+
+#[test]
+fn every_command_stands_in_the_overview_and_has_examples() {
+    for command in Cli::command().get_subcommands() {
+        let name = command.get_name();
+        let line = format!("\n  {name:<10}");
+        assert!(help::COMMANDS.contains(&line), "{name} is missing in the overview");
+        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(examples.contains(&format!("forebay {name}")), "{name} has no example");
+    }
+}
+
+#[test]
+fn every_example_in_help_is_taken() {
+    for command in Cli::command().get_subcommands() {
+        let name = command.get_name();
+        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in examples.lines().filter(|line| line.starts_with(&format!("  forebay {name}"))) {
+            let command = line.split(['>', '|']).next().unwrap_or_default();
+            let arguments =
+                command.replace("'Why is the sky blue?'", "why").replace("'gpt-5 for invoices'", "why");
+            let parsed = Cli::try_parse_from(arguments.split_whitespace());
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+        }
+    }
+}
+
+#[test]
+fn the_overview_is_grouped_and_short() {
+    let text = Cli::command().render_help().to_string();
+    for part in [
+        "Usage: forebay",
+        "Run it:",
+        "Jobs:",
+        "Administration:",
+        "Options:",
+        "--json",
+        "FOREBAY_URL",
+        "Exit codes:",
+    ] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    assert!(text.lines().count() <= 48, "{} lines\n{text}", text.lines().count());
+}
+
+#[test]
+fn every_command_is_documented() {
+    let page = include_str!("../../../../docs/cli.md");
+    for command in Cli::command().get_subcommands() {
+        let heading = format!("\n### `forebay {}", command.get_name());
+        assert!(page.contains(&heading), "{} is missing in docs/cli.md", command.get_name());
+    }
+}
+
+#[test]
+fn every_key_of_the_configuration_is_documented() {
+    let page = include_str!("../../../../docs/configuration.md");
+    for key in crate::config::Key::ALL {
+        for name in [key.name().to_owned(), key.variable()] {
+            assert!(page.contains(&format!("`{name}`")), "{name} is missing in docs/configuration.md");
+        }
+    }
+}
