@@ -21,7 +21,8 @@ pub type Column = (&'static str, &'static str, Show);
 /// A table of these rows.
 pub fn of(rows: &[Value], columns: &[Column]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    // Cells are never broken to fit the terminal: an id in two pieces can't be copied.
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(columns.iter().map(|(title, ..)| Cell::new(title).add_attribute(Attribute::Bold)));
     for row in rows {
         table.add_row(columns.iter().map(|(_, pointer, show)| cell(row.pointer(pointer), *show)));
