@@ -1,0 +1,127 @@
+//! What the other parts' refusals and failures are to a caller.
+
+use forebay_core::request::fault::{MemberCode, MemberFault};
+use forebay_core::request::json::JsonFault;
+use forebay_core::time::Millis;
+use forebay_store::StoreError;
+use tracing::error;
+
+use super::{Code, ErrorItem, Problem};
+use crate::accept::Refused;
+use crate::definitions::DefinitionFault;
+use crate::revisions::RevisionError;
+
+/// When to come back after the store could not take a write.
+const STORE_RETRY: Millis = Millis::from_secs(2);
+/// When to come back after a quota or the system was full: jobs end all the time.
+const FULL_RETRY: Millis = Millis::from_secs(5);
+/// When to come back after the budget was used up; nobody knows when it is raised.
+const BUDGET_RETRY: Millis = Millis::from_secs(60);
+/// Faults of definitions that one answer tells.
+const MOST_FAULTS: usize = 100;
+
+impl From<StoreError> for Problem {
+    /// The one place where a failed store is logged on behalf of a request.
+    fn from(failure: StoreError) -> Self {
+        error!(error = %failure, "the store failed a request");
+        match failure {
+            StoreError::Unavailable(_) => {
+                Problem::new(Code::Overloaded, "the store can't take this at the moment")
+                    .retry_after(STORE_RETRY)
+            }
+            StoreError::InUse { .. }
+            | StoreError::Incompatible { .. }
+            | StoreError::Corrupt(_)
+            | StoreError::Database(_)
+            | StoreError::Blob { .. } => Problem::internal(),
+        }
+    }
+}
+
+impl From<JsonFault> for Problem {
+    fn from(fault: JsonFault) -> Self {
+        let item = ErrorItem {
+            pointer: fault.pointer.clone(),
+            message: fault.message.clone(),
+            line: Some(fault.line),
+            column: Some(fault.column),
+            ..ErrorItem::default()
+        };
+        Problem::new(Code::InvalidJson, fault.to_string()).with_errors(vec![item])
+    }
+}
+
+impl From<MemberCode> for Code {
+    fn from(code: MemberCode) -> Self {
+        match code {
+            MemberCode::InvalidMember => Code::InvalidMember,
+            MemberCode::MissingMember => Code::MissingMember,
+            MemberCode::UnknownMember => Code::UnknownMember,
+        }
+    }
+}
+
+impl From<Vec<MemberFault>> for Problem {
+    /// All faults of a body at once; the problem's code is that of the first.
+    fn from(faults: Vec<MemberFault>) -> Self {
+        let code = faults.first().map_or(Code::InvalidMember, |fault| fault.code.into());
+        let detail = match faults.as_slice() {
+            [] => "the body is not what is expected".to_owned(),
+            [one] => one.to_string(),
+            [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+        };
+        let items = faults.into_iter().map(|fault| ErrorItem {
+            code: Some(fault.code.name()),
+            ..ErrorItem::at(fault.pointer, fault.message)
+        });
+        Problem::new(code, detail).with_errors(items.collect())
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let detail = refused.to_string();
+        match refused {
+            Refused::Json(fault) => fault.into(),
+            Refused::Members(faults) => faults.into(),
+            Refused::UnknownTask(_) => {
+                let item = ErrorItem::at("/task", detail.clone());
+                Problem::new(Code::UnknownTask, detail).with_errors(vec![item])
+            }
+            Refused::KeyReused { .. } => Problem::new(Code::IdempotencyKeyReused, detail),
+            Refused::TenantFull { .. } => Problem::new(Code::QuotaExceeded, detail).retry_after(FULL_RETRY),
+            Refused::SystemFull { .. } => Problem::new(Code::Overloaded, detail).retry_after(FULL_RETRY),
+            Refused::Budget { .. } => Problem::new(Code::BudgetExhausted, detail).retry_after(BUDGET_RETRY),
+            Refused::Unreadable(reason) => {
+                error!(reason, "a job can't be prepared");
+                Problem::internal()
+            }
+            Refused::Store(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<RevisionError> for Problem {
+    fn from(failure: RevisionError) -> Self {
+        match failure {
+            RevisionError::Faults(faults) => definitions(&faults),
+            RevisionError::Unknown(_) => Problem::not_found(),
+            RevisionError::Store(failure) => failure.into(),
+        }
+    }
+}
+
+/// Definitions that are wrong, fault by fault, with the place in their text.
+fn definitions(faults: &[DefinitionFault]) -> Problem {
+    let items = faults.iter().take(MOST_FAULTS).map(|fault| ErrorItem {
+        pointer: Some(format!("/{}", fault.key.replace('.', "/"))).filter(|pointer| pointer.len() > 1),
+        code: Some(Code::InvalidMember.name()),
+        message: fault.to_string(),
+        line: Some(fault.line),
+        column: Some(fault.column),
+        ..ErrorItem::default()
+    });
+    let first = faults.first().map(ToString::to_string).unwrap_or_default();
+    let detail = format!("the definitions have {} faults; the first: {first}", faults.len());
+    Problem::new(Code::InvalidMember, detail).with_errors(items.collect())
+}
