@@ -1,0 +1,337 @@
+//! Counters and gauges for Prometheus. Names and labels outlive releases; no id and no tenant is ever a label
+//! (I31), so that the number of series stays bounded.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use forebay_core::attempt::Outcome;
+use forebay_core::job::State;
+use forebay_core::time::{Millis, Timestamp};
+use forebay_core::window::{Dimension, Window};
+use forebay_store::record::PoolStatus;
+use http::Method;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use tracing::warn;
+
+use crate::app::BUILD;
+use crate::revisions::Revision;
+
+/// The media type of what [`Metrics::render`] writes.
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Ratio = Gauge<f64, AtomicU64>;
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct StateLabel {
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct PoolLabel {
+    pool: String,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct LimitLabels {
+    pool: String,
+    dimension: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RequestLabels {
+    method: &'static str,
+    route: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct BuildLabel {
+    build: &'static str,
+}
+
+/// What the process counts. One value, shared by all parts.
+pub struct Metrics {
+    registry: Registry,
+    admitted: Counter,
+    finished: Family<OutcomeLabel, Counter>,
+    attempts: Family<OutcomeLabel, Counter>,
+    stale_completions: Counter,
+    leases_lost: Counter,
+    leases_expired: Counter,
+    requests: Family<RequestLabels, Counter>,
+    request_seconds: Histogram,
+    jobs: Family<StateLabel, Gauge>,
+    runnable: Gauge,
+    running: Gauge,
+    pool_waiting: Family<PoolLabel, Gauge>,
+    pool_in_flight: Family<PoolLabel, Gauge>,
+    headroom: Family<LimitLabels, Ratio>,
+    streams: Gauge,
+}
+
+/// What the gauges are set to at a scrape.
+pub struct Scrape {
+    /// Now, by the store's clock.
+    pub now: Timestamp,
+    /// Jobs of all tenants by state.
+    pub counts: Vec<(State, u64)>,
+    /// The use of each pool.
+    pub pools: Vec<PoolStatus>,
+    /// The active definitions, for the pools' limits.
+    pub limits: Arc<Revision>,
+    /// Open event streams of this process.
+    pub open_streams: usize,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Everything at zero.
+    pub fn new() -> Self {
+        let metrics = Self {
+            registry: Registry::with_prefix("forebay"),
+            admitted: Counter::default(),
+            finished: Family::default(),
+            attempts: Family::default(),
+            stale_completions: Counter::default(),
+            leases_lost: Counter::default(),
+            leases_expired: Counter::default(),
+            requests: Family::default(),
+            request_seconds: Histogram::new(exponential_buckets(0.001, 2.0, 16)),
+            jobs: Family::default(),
+            runnable: Gauge::default(),
+            running: Gauge::default(),
+            pool_waiting: Family::default(),
+            pool_in_flight: Family::default(),
+            headroom: Family::default(),
+            streams: Gauge::default(),
+        };
+        metrics.with_counters().with_gauges()
+    }
+
+    fn with_counters(mut self) -> Self {
+        let registry = &mut self.registry;
+        registry.register("jobs_admitted", "Jobs accepted, replays not counted", self.admitted.clone());
+        registry.register(
+            "jobs_finished",
+            "Jobs that ended, or came to a person, by state",
+            self.finished.clone(),
+        );
+        registry.register("attempts", "Attempts that were closed, by outcome", self.attempts.clone());
+        registry.register(
+            "stale_completions",
+            "Commits of workers that no longer owned their job",
+            self.stale_completions.clone(),
+        );
+        registry.register("lease_lost", "Leases that workers found lost", self.leases_lost.clone());
+        registry.register(
+            "lease_expired",
+            "Jobs taken from owners that were not heard of",
+            self.leases_expired.clone(),
+        );
+        registry.register("http_requests", "Requests answered, by route and status", self.requests.clone());
+        registry.register(
+            "http_request_duration_seconds",
+            "Time from a request's head to the head of its answer",
+            self.request_seconds.clone(),
+        );
+        self
+    }
+
+    fn with_gauges(mut self) -> Self {
+        let registry = &mut self.registry;
+        registry.register("jobs", "Jobs by state", self.jobs.clone());
+        registry.register("jobs_runnable", "Jobs in READY or RETRY_SCHEDULED", self.runnable.clone());
+        registry.register("jobs_running", "Jobs in RUNNING", self.running.clone());
+        registry.register("pool_waiting", "Due jobs that wait for a pool", self.pool_waiting.clone());
+        registry.register("pool_in_flight", "Calls under way in a pool", self.pool_in_flight.clone());
+        registry.register(
+            "limiter_headroom_ratio",
+            "The free part of a pool's limit, from 0 to 1",
+            self.headroom.clone(),
+        );
+        registry.register("event_streams", "Open event streams of this process", self.streams.clone());
+        let build = Family::<BuildLabel, Gauge>::default();
+        build.get_or_create(&BuildLabel { build: BUILD }).set(1);
+        registry.register("build_info", "The build that runs, always 1", build);
+        self
+    }
+
+    /// A job was accepted for the first time.
+    pub fn accepted(&self) {
+        self.admitted.inc();
+    }
+
+    /// A job ended, or came to a person.
+    pub fn finished(&self, state: State) {
+        self.finished.get_or_create(&OutcomeLabel { outcome: state.name() }).inc();
+    }
+
+    /// An attempt was closed.
+    pub fn attempt(&self, outcome: Outcome) {
+        self.attempts.get_or_create(&OutcomeLabel { outcome: outcome.name() }).inc();
+    }
+
+    /// A worker's commit came after its job belonged to somebody else.
+    pub fn stale_commit(&self) {
+        self.stale_completions.inc();
+    }
+
+    /// A worker found one of its leases lost.
+    pub fn lease_lost(&self) {
+        self.leases_lost.inc();
+    }
+
+    /// A job was taken from an owner that was not heard of.
+    pub fn lease_expired(&self) {
+        self.leases_expired.inc();
+    }
+
+    /// A request was answered.
+    pub fn request(&self, method: &Method, route: &str, status: u16, span: Millis) {
+        let labels = RequestLabels { method: known(method), route: route.to_owned(), status };
+        self.requests.get_or_create(&labels).inc();
+        #[allow(clippy::cast_precision_loss, reason = "a span that a float can't hold is no request")]
+        self.request_seconds.observe(span.get() as f64 / 1_000.0);
+    }
+
+    /// The text that Prometheus reads.
+    pub fn render(&self, scrape: &Scrape) -> String {
+        self.set_jobs(&scrape.counts);
+        self.set_pools(scrape);
+        self.streams.set(i64::try_from(scrape.open_streams).unwrap_or(i64::MAX));
+        let mut text = String::new();
+        if let Err(failure) = encode(&mut text, &self.registry) {
+            warn!(error = %failure, "the metrics can't be written");
+        }
+        text
+    }
+
+    fn set_jobs(&self, counts: &[(State, u64)]) {
+        let count = |state: State| {
+            let found = counts.iter().find(|(counted, _)| *counted == state);
+            found.map_or(0, |(_, count)| i64::try_from(*count).unwrap_or(i64::MAX))
+        };
+        for state in State::ALL {
+            self.jobs.get_or_create(&StateLabel { state: state.name() }).set(count(state));
+        }
+        self.runnable.set(count(State::Ready) + count(State::RetryScheduled));
+        self.running.set(count(State::Running));
+    }
+
+    fn set_pools(&self, scrape: &Scrape) {
+        self.pool_waiting.clear();
+        self.pool_in_flight.clear();
+        self.headroom.clear();
+        for pool in &scrape.pools {
+            let label = PoolLabel { pool: pool.name.clone() };
+            self.pool_waiting.get_or_create(&label).set(i64::try_from(pool.waiting).unwrap_or(i64::MAX));
+            self.pool_in_flight.get_or_create(&label).set(i64::try_from(pool.in_flight).unwrap_or(i64::MAX));
+            self.set_headroom(pool, scrape);
+        }
+    }
+
+    fn set_headroom(&self, pool: &PoolStatus, scrape: &Scrape) {
+        let Some(definition) = scrape.limits.definitions.pools.get(&pool.name) else { return };
+        let limits = definition.limits;
+        let (requests, tokens) = Window::new(pool.buckets.clone(), pool.in_flight, scrape.now).used();
+        let used = [
+            (Dimension::RequestsPerMinute, limits.requests_per_minute, requests),
+            (Dimension::TokensPerMinute, limits.tokens_per_minute, tokens),
+            (Dimension::InFlight, limits.max_in_flight, pool.in_flight),
+        ];
+        for (dimension, limit, used) in used {
+            let Some(limit) = limit else { continue };
+            let labels = LimitLabels { pool: pool.name.clone(), dimension: dimension.name() };
+            self.headroom.get_or_create(&labels).set(free_part(limit, used));
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a ratio for a chart")]
+fn free_part(limit: u64, used: u64) -> f64 {
+    if limit == 0 { 0.0 } else { limit.saturating_sub(used) as f64 / limit as f64 }
+}
+
+/// Callers can invent methods; labels can't.
+fn known(method: &Method) -> &'static str {
+    let all = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"];
+    all.into_iter().find(|name| *name == method.as_str()).unwrap_or("other")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forebay_core::definition::Definitions;
+
+    fn scrape(counts: Vec<(State, u64)>) -> Scrape {
+        Scrape {
+            now: Timestamp::from_millis(0),
+            counts,
+            pools: vec![PoolStatus {
+                name: "main".to_owned(),
+                in_flight: 2,
+                cooldown_until: None,
+                cooldown_class: None,
+                buckets: vec![],
+                waiting: 7,
+            }],
+            limits: Arc::new(Revision { number: 1, definitions: Definitions::default() }),
+            open_streams: 3,
+        }
+    }
+
+    #[test]
+    fn names_outlive_releases() {
+        let metrics = Metrics::new();
+        metrics.accepted();
+        metrics.finished(State::Succeeded);
+        metrics.attempt(Outcome::Unknown);
+        metrics.request(&Method::GET, "/v1/jobs", 200, Millis::new(3));
+        let text = metrics.render(&scrape(vec![(State::Ready, 4), (State::RetryScheduled, 1)]));
+        for line in [
+            "forebay_jobs_admitted_total 1",
+            "forebay_jobs_finished_total{outcome=\"SUCCEEDED\"} 1",
+            "forebay_attempts_total{outcome=\"unknown\"} 1",
+            "forebay_stale_completions_total 0",
+            "forebay_lease_expired_total 0",
+            "forebay_lease_lost_total 0",
+            "forebay_jobs{state=\"READY\"} 4",
+            "forebay_jobs{state=\"CANCELLED\"} 0",
+            "forebay_jobs_runnable 5",
+            "forebay_jobs_running 0",
+            "forebay_pool_waiting{pool=\"main\"} 7",
+            "forebay_event_streams 3",
+            "forebay_http_requests_total{method=\"GET\",route=\"/v1/jobs\",status=\"200\"} 1",
+        ] {
+            assert!(text.lines().any(|written| written == line), "{line} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn invented_methods_make_no_new_series() {
+        assert_eq!(known(&Method::from_bytes(b"BREW").unwrap()), "other");
+        assert_eq!(known(&Method::GET), "GET");
+    }
+
+    #[test]
+    fn what_is_free_is_a_part_of_the_limit() {
+        assert!((free_part(10, 4) - 0.6).abs() < f64::EPSILON);
+        assert!(free_part(10, 12).abs() < f64::EPSILON && free_part(0, 0).abs() < f64::EPSILON);
+    }
+}
