@@ -1,0 +1,174 @@
+//! Positions that callers hold: opaque, and useless to forge.
+//!
+//! A cursor is a payload and the first half of a keyed SHA-256 over it, in base64url. The payload has one
+//! length, is hashed with its length before it, and only half of the digest is shown, so that nothing can be
+//! appended to a known cursor.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use forebay_core::digest::Digest;
+use forebay_core::event::Origin;
+use forebay_core::id::Incarnation;
+
+const PAYLOAD: usize = 1 + 8 + 4 + 8 + 8 + 8;
+const TAG: usize = 16;
+
+/// What a cursor is a position in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Series {
+    /// The log of events, of a tenant or of one of its jobs.
+    Events,
+    /// A list of jobs, under the filters with this digest.
+    Jobs(u64),
+}
+
+impl Series {
+    fn tag(self) -> (u8, u64) {
+        match self {
+            Series::Events => (1, 0),
+            Series::Jobs(filters) => (2, filters),
+        }
+    }
+}
+
+/// A position in this store, or in what it was before a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The store's life in which it was given.
+    pub incarnation: Incarnation,
+    /// The number in the series.
+    pub seq: i64,
+}
+
+/// The text is no cursor of this store, tenant and series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this is no cursor that this server gave to this tenant for this list")]
+pub struct Forged;
+
+/// Makes and reads cursors of one store.
+#[derive(Clone)]
+pub struct Cursors {
+    secret: [u8; 32],
+    origin: Origin,
+}
+
+impl Cursors {
+    /// Signs with the store's secret.
+    pub fn new(secret: [u8; 32], origin: Origin) -> Self {
+        Self { secret, origin }
+    }
+
+    /// The store's life that new cursors belong to.
+    pub fn incarnation(&self) -> Incarnation {
+        self.origin.incarnation
+    }
+
+    /// A cursor for a tenant.
+    pub fn write(&self, tenant: i64, series: Series, seq: i64) -> String {
+        self.write_in(self.origin.incarnation, tenant, series, seq)
+    }
+
+    fn write_in(&self, incarnation: Incarnation, tenant: i64, series: Series, seq: i64) -> String {
+        let (kind, filters) = series.tag();
+        let mut bytes = Vec::with_capacity(PAYLOAD + TAG);
+        bytes.push(kind);
+        bytes.extend(self.origin.store_id.to_be_bytes());
+        bytes.extend(incarnation.0.to_be_bytes());
+        bytes.extend(tenant.to_be_bytes());
+        bytes.extend(filters.to_be_bytes());
+        bytes.extend(seq.to_be_bytes());
+        let tag = self.tag(&bytes);
+        bytes.extend(tag);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Reads a cursor that this tenant was given for this series.
+    ///
+    /// # Errors
+    ///
+    /// When it was not.
+    pub fn read(&self, tenant: i64, series: Series, text: &str) -> Result<Position, Forged> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| Forged)?;
+        let (payload, tag) = bytes.split_at_checked(PAYLOAD).ok_or(Forged)?;
+        if !same(tag, &self.tag(payload)) {
+            return Err(Forged);
+        }
+        let incarnation = Incarnation(u32::from_be_bytes(part(payload, 9)?));
+        let seq = i64::from_be_bytes(part(payload, PAYLOAD - 8)?);
+        // Signed by us; what remains is whether it was for this store, tenant and series.
+        if self.write_in(incarnation, tenant, series, seq) == text {
+            Ok(Position { incarnation, seq })
+        } else {
+            Err(Forged)
+        }
+    }
+
+    fn tag(&self, payload: &[u8]) -> [u8; TAG] {
+        let digest = Digest::of_parts(&[b"forebay cursor", &self.secret, payload]);
+        let mut tag = [0; TAG];
+        tag.copy_from_slice(&digest.as_bytes()[..TAG]);
+        tag
+    }
+}
+
+fn part<const N: usize>(payload: &[u8], at: usize) -> Result<[u8; N], Forged> {
+    payload.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).ok_or(Forged)
+}
+
+/// Compares without telling by the time it takes where the first difference is.
+fn same(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cursors(secret: u8, incarnation: u32) -> Cursors {
+        Cursors::new([secret; 32], Origin { store_id: 7, incarnation: Incarnation(incarnation) })
+    }
+
+    #[test]
+    fn a_cursor_of_an_earlier_life_is_still_genuine() {
+        let old = cursors(1, 3).write(5, Series::Events, 42);
+        let position = cursors(1, 4).read(5, Series::Events, &old).unwrap();
+        assert_eq!(position, Position { incarnation: Incarnation(3), seq: 42 });
+    }
+
+    #[test]
+    fn a_cursor_is_for_one_tenant_store_and_series() {
+        let ours = cursors(1, 3);
+        let cursor = ours.write(5, Series::Jobs(9), 42);
+        assert!(ours.read(5, Series::Jobs(9), &cursor).is_ok());
+        assert_eq!(ours.read(6, Series::Jobs(9), &cursor), Err(Forged));
+        assert_eq!(ours.read(5, Series::Jobs(8), &cursor), Err(Forged));
+        assert_eq!(ours.read(5, Series::Events, &cursor), Err(Forged));
+        assert_eq!(cursors(2, 3).read(5, Series::Jobs(9), &cursor), Err(Forged));
+        let other_store = Cursors::new([1; 32], Origin { store_id: 8, incarnation: Incarnation(3) });
+        assert_eq!(other_store.read(5, Series::Jobs(9), &cursor), Err(Forged));
+    }
+
+    #[test]
+    fn what_is_no_cursor_at_all_is_refused() {
+        for text in ["", "0", "42", "====", "AAAA", &"A".repeat(1_000)] {
+            assert_eq!(cursors(1, 1).read(1, Series::Events, text), Err(Forged), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_cursor_reads_back_and_no_changed_one_does(
+            tenant: i64, seq: i64, byte in 0_usize..70, flip in 1_u8..,
+        ) {
+            let cursors = cursors(1, 1);
+            let cursor = cursors.write(tenant, Series::Events, seq);
+            prop_assert_eq!(cursors.read(tenant, Series::Events, &cursor).map(|position| position.seq), Ok(seq));
+            let mut bytes = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
+            let at = byte % bytes.len();
+            bytes[at] ^= flip;
+            let forged = URL_SAFE_NO_PAD.encode(bytes);
+            prop_assert_eq!(cursors.read(tenant, Series::Events, &forged), Err(Forged));
+        }
+    }
+}
