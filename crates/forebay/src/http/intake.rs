@@ -1,0 +1,24 @@
+//! What stands between a submitted body and the store.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use forebay_store::record::Accepted;
+
+use super::auth::Principal;
+use super::problem::Problem;
+
+/// Takes jobs in: parses strictly, resolves the task, hashes, admits and commits.
+#[async_trait]
+pub trait Intake: Send + Sync {
+    /// Accepts one job for the tenant of `principal`. Returns only after the commit (I2).
+    ///
+    /// # Errors
+    ///
+    /// The problem that the caller gets; nothing was written then.
+    async fn submit(
+        &self,
+        principal: &Principal,
+        idempotency_key: Option<String>,
+        body: Bytes,
+    ) -> Result<Accepted, Problem>;
+}
