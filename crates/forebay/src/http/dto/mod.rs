@@ -1,0 +1,21 @@
+//! The shapes that are sent. Members may be added, never renamed, retyped or dropped. An absent member is
+//! unknown or does not apply.
+
+mod access;
+mod attempt;
+mod explain;
+mod job;
+mod operate;
+mod review;
+mod task;
+
+pub(super) use access::{Key, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBody, TenantList};
+pub(super) use attempt::{Attempt, AttemptList, Step, StepList};
+pub(super) use explain::{Eta, Explanation, Waiting};
+pub(super) use job::{AcceptedJob, Job, JobList, JobResult, SubmitBody, job_url};
+pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Revision, RevisionBody, Usage};
+pub(super) use review::{Document, Review, ReviewList, findings};
+pub(super) use task::{Task, TaskList};
+
+/// The currency of all amounts, as ISO 4217 writes it.
+pub(super) const CURRENCY: &str = "USD";

@@ -1,0 +1,268 @@
+//! What a job waits for, from stored records alone (I32).
+
+use axum::Json;
+use axum::extract::State;
+use forebay_core::definition::PoolLimits;
+use forebay_core::grant::Reservation;
+use forebay_core::id::JobId;
+use forebay_core::job::State as JobState;
+use forebay_core::money::Price;
+use forebay_core::time::{Millis, Timestamp};
+use forebay_core::window::{Full, Window};
+use forebay_store::record::Queue;
+
+use crate::http::api::Api;
+use crate::http::auth::Principal;
+use crate::http::dto::{Eta, Explanation, Waiting};
+use crate::http::params::{NoParams, PathId};
+use crate::http::problem::Problem;
+
+/// `GET /v1/jobs/{job_id}/explain`
+pub(super) async fn explain(
+    State(api): State<Api>,
+    principal: Principal,
+    PathId(job): PathId<JobId>,
+    _: NoParams,
+) -> Result<Json<Explanation>, Problem> {
+    let store = &api.app.store;
+    let queue = store.queue(principal.tenant, job).await?.ok_or_else(Problem::not_found)?;
+    let review_due = match queue.job.job.state {
+        JobState::ReviewRequired => store.review(principal.tenant, job).await?.map(|review| review.due_at),
+        _ => None,
+    };
+    let definitions = &api.app.revisions.active().definitions;
+    let facts = Facts {
+        now: store.now(),
+        limits: definitions.pools.get(&queue.pool.name).map(|pool| pool.limits),
+        price: definitions.models.get(&queue.step.model).map(|model| model.price).unwrap_or_default(),
+        slots: u64::try_from(api.app.settings.slots).unwrap_or(u64::MAX),
+        review_due,
+    };
+    Ok(Json(facts.explain(&queue)))
+}
+
+/// What an explanation needs beside what the store knows.
+struct Facts {
+    now: Timestamp,
+    /// Of the job's pool, by the active definitions; absent when they have no such pool.
+    limits: Option<PoolLimits>,
+    /// Of the current step's model.
+    price: Price,
+    /// Calls that this process makes at the same time.
+    slots: u64,
+    review_due: Option<Timestamp>,
+}
+
+impl Facts {
+    fn explain(&self, queue: &Queue) -> Explanation {
+        let state = queue.job.job.state;
+        let waiting_for = match state {
+            JobState::Ready | JobState::RetryScheduled => self.in_queue(queue),
+            JobState::Waiting => vec![outside(queue)],
+            JobState::ReviewRequired => vec![self.person()],
+            JobState::Running | JobState::Succeeded | JobState::FailedTerminal | JobState::Cancelled => {
+                vec![]
+            }
+        };
+        let queued = matches!(state, JobState::Ready | JobState::RetryScheduled);
+        let eta = self.eta(queue, &waiting_for);
+        Explanation { state, ahead: queued.then_some(queue.ahead), waiting_for, eta }
+    }
+
+    /// Everything that keeps a queued job from being claimed now, what lasts longest or is rarest first.
+    fn in_queue(&self, queue: &Queue) -> Vec<Waiting> {
+        let reasons = [
+            self.paused(queue),
+            behind_its_key(queue),
+            self.not_due(queue),
+            self.cooldown(queue),
+            self.budget(queue),
+            self.pool_limit(queue),
+            tenant_in_flight(queue),
+            fair_share(queue),
+        ];
+        let found: Vec<_> = reasons.into_iter().flatten().collect();
+        if found.is_empty() {
+            return vec![waiting(
+                "worker",
+                "Nothing stands in its way: the next free worker takes it.",
+                None,
+            )];
+        }
+        found
+    }
+
+    fn paused(&self, queue: &Queue) -> Option<Waiting> {
+        let pool = &queue.pool.name;
+        let detail =
+            format!("The active definitions have no pool `{pool}`, so nothing is called through it.");
+        self.limits.is_none().then(|| waiting("paused", detail, None))
+    }
+
+    fn not_due(&self, queue: &Queue) -> Option<Waiting> {
+        let at = queue.job.job.available_at;
+        if at <= self.now {
+            return None;
+        }
+        let Some(failure) = queue.job.job.failure.as_ref().filter(|_| is_retry(queue)) else {
+            return Some(waiting("not_before", format!("It may not start before {at}."), Some(at)));
+        };
+        let detail = format!("The last try failed ({}); the next one is due at {at}.", failure.class.name());
+        Some(waiting("retry_at", detail, Some(at)))
+    }
+
+    fn cooldown(&self, queue: &Queue) -> Option<Waiting> {
+        let until = queue.pool.cooldown_until.filter(|until| *until > self.now)?;
+        let why = queue.pool.cooldown_class.map(|class| format!(" ({})", class.name())).unwrap_or_default();
+        let pool = &queue.pool.name;
+        let detail =
+            format!("The provider asked to be left alone{why}: pool `{pool}` is not called until {until}.");
+        Some(waiting("cooldown", detail, Some(until)))
+    }
+
+    fn budget(&self, queue: &Queue) -> Option<Waiting> {
+        let needed = self.reservation(queue).micros;
+        if queue.account.reserve(needed).is_some() {
+            return None;
+        }
+        let left = queue.account.left().unwrap_or_default();
+        let detail = format!(
+            "The next call may cost up to {} micros, and the tenant's budget has {} left in this period. It goes on \
+             when money is given back, the next period begins, or the budget is raised.",
+            needed.0, left.0
+        );
+        Some(waiting("budget", detail, None))
+    }
+
+    fn pool_limit(&self, queue: &Queue) -> Option<Waiting> {
+        let full = self.full(queue)?;
+        let pool = &queue.pool.name;
+        let detail = match full.until {
+            Some(until) => format!(
+                "Pool `{pool}` has used up {} for the last minute; room for this call is there at {until}.",
+                full.dimension.name()
+            ),
+            None => format!(
+                "Pool `{pool}` has {} calls under way, as many as {} allows; one must end first.",
+                queue.pool.in_flight,
+                full.dimension.name()
+            ),
+        };
+        Some(waiting("pool_limit", detail, full.until))
+    }
+
+    fn full(&self, queue: &Queue) -> Option<Full> {
+        let mut window = Window::new(queue.pool.buckets.clone(), queue.pool.in_flight, self.now);
+        window.take(&self.reservation(queue), &self.limits?, self.now).err()
+    }
+
+    fn reservation(&self, queue: &Queue) -> Reservation {
+        Reservation::of(queue.step.input_tokens, queue.step.output_tokens, &self.price)
+    }
+
+    fn person(&self) -> Waiting {
+        let detail = match self.review_due {
+            Some(due) if due < self.now => format!("A person owes a decision; it was due at {due}."),
+            Some(due) => format!("A person owes a decision, due at {due}."),
+            None => "A person owes a decision.".to_owned(),
+        };
+        waiting("approval", detail, self.review_due)
+    }
+
+    /// When the job's current step is likely to be done: what came before it in the queue at the rate that the
+    /// limits allow, then a call as long as the recent ones. `None` where something else than time decides, or
+    /// nothing was measured yet.
+    fn eta(&self, queue: &Queue, waiting_for: &[Waiting]) -> Option<Eta> {
+        let (half, most) =
+            (percentile(&queue.recent_durations, 50)?, percentile(&queue.recent_durations, 90)?);
+        let unknown = ["paused", "ordering_key", "budget", "child", "callback", "approval"];
+        if queue.job.job.state.is_terminal()
+            || waiting_for.iter().any(|reason| unknown.contains(&reason.kind))
+        {
+            return None;
+        }
+        if queue.job.job.state == JobState::Running {
+            let at = |duration| queue.job.updated_at.after(duration).max(self.now);
+            return Some(Eta { p50: at(half), p90: at(most) });
+        }
+        let starts = waiting_for.iter().filter_map(|reason| reason.until).fold(self.now, Ord::max);
+        let at = |duration| starts.after(self.queueing(queue, duration)).after(duration);
+        Some(Eta { p50: at(half), p90: at(most) })
+    }
+
+    /// How long the jobs ahead keep their tenant's share of the pool busy, if each call takes `duration`.
+    fn queueing(&self, queue: &Queue, duration: Millis) -> Millis {
+        let limits = self.limits.unwrap_or_default();
+        let tokens = self.reservation(queue).tokens().max(1);
+        let at_once = limits.max_in_flight.unwrap_or(u64::MAX).min(self.slots).max(1);
+        let by_calls = per_minute(duration).saturating_mul(at_once);
+        let by_tokens = limits.tokens_per_minute.map_or(u64::MAX, |limit| limit / tokens);
+        let rate = by_calls.min(limits.requests_per_minute.unwrap_or(u64::MAX)).min(by_tokens).max(1);
+        let millis = u128::from(queue.ahead) * u128::from(queue.lanes.max(1)) * 60_000 / u128::from(rate);
+        Millis::new(i64::try_from(millis).unwrap_or(i64::MAX))
+    }
+}
+
+/// How many calls of that duration one connection makes in a minute, at least one.
+fn per_minute(duration: Millis) -> u64 {
+    (60_000 / duration.get().max(1)).max(1).unsigned_abs()
+}
+
+fn percentile(sorted: &[i64], percent: usize) -> Option<Millis> {
+    let last = sorted.len().checked_sub(1)?;
+    sorted.get((last * percent).div_ceil(100)).map(|millis| Millis::new(*millis))
+}
+
+fn waiting(kind: &'static str, detail: impl Into<String>, until: Option<Timestamp>) -> Waiting {
+    Waiting { kind, detail: detail.into(), until }
+}
+
+fn is_retry(queue: &Queue) -> bool {
+    queue.job.job.state == JobState::RetryScheduled
+}
+
+fn behind_its_key(queue: &Queue) -> Option<Waiting> {
+    let key = queue.job.ordering_key.as_deref().filter(|_| queue.job.behind_key)?;
+    let detail =
+        format!("An earlier job of the ordering key `{key}` is not finished, and they run one at a time.");
+    Some(waiting("ordering_key", detail, None))
+}
+
+fn tenant_in_flight(queue: &Queue) -> Option<Waiting> {
+    let (under_way, limit) = queue.tenant_in_flight;
+    let limit = limit.filter(|limit| under_way >= *limit)?;
+    let detail = format!(
+        "The tenant has {under_way} calls under way, of {limit} that it may have; one must end first."
+    );
+    Some(waiting("in_flight_limit", detail, None))
+}
+
+fn fair_share(queue: &Queue) -> Option<Waiting> {
+    let others = queue.lanes.saturating_sub(1);
+    let pool = &queue.pool.name;
+    let detail = match (queue.ahead, others) {
+        (0, 0) => return None,
+        (0, others) => {
+            format!("It is the tenant's next job; {others} other tenants take turns in pool `{pool}`.")
+        }
+        (ahead, 0) => format!("{ahead} jobs of the same tenant go first in pool `{pool}`."),
+        (ahead, others) => {
+            format!(
+                "{ahead} jobs of the same tenant go first, and {others} other tenants take turns in pool `{pool}`."
+            )
+        }
+    };
+    Some(waiting("fair_share", detail, None))
+}
+
+/// What a job in WAITING waits for.
+fn outside(queue: &Queue) -> Waiting {
+    match queue.job.job.open_children {
+        0 => waiting("callback", "It waits for a word from outside.", None),
+        children => waiting("child", format!("It waits for {children} jobs that it has started."), None),
+    }
+}
+
+#[cfg(test)]
+#[path = "explain_tests.rs"]
+mod tests;
