@@ -1,0 +1,60 @@
+//! What operators and their machines look at.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use forebay_core::time::Millis;
+use http::header::CONTENT_TYPE;
+
+use super::api::Api;
+use super::dto::Ready;
+use super::problem::{Code, Problem};
+use super::route::{Doc, Route, get};
+use crate::metrics::{self, Scrape};
+
+/// When to ask again whether the server is ready.
+const READY_RETRY: Millis = Millis::from_secs(2);
+
+/// The routes of health and metrics.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        get("/livez", live).open(Doc::of("meta", "Whether the process runs").gives::<Ready>(200, "It does")),
+        get("/readyz", ready).open(
+            Doc::of("meta", "Whether the server takes requests")
+                .more("503 while the store fails, and from the moment when the server is told to stop.")
+                .gives::<Ready>(200, "It does"),
+        ),
+        get("/metrics", scrape).open(Doc::of("meta", "Counters and gauges for Prometheus").gives_raw(
+            200,
+            "OpenMetrics text",
+            Some("*/*"),
+        )),
+    ]
+}
+
+async fn live() -> Json<Ready> {
+    Json(Ready { status: "ok" })
+}
+
+async fn ready(State(api): State<Api>) -> Result<Json<Ready>, Problem> {
+    if api.app.tasks.stopping().is_cancelled() {
+        return Err(Problem::new(Code::Overloaded, "the server is stopping").retry_after(READY_RETRY));
+    }
+    if let Err(failure) = api.app.store.active_revision().await {
+        tracing::warn!(error = %failure, "not ready: the store fails");
+        return Err(Problem::new(Code::Overloaded, "the store fails").retry_after(READY_RETRY));
+    }
+    Ok(Json(Ready { status: "ok" }))
+}
+
+async fn scrape(State(api): State<Api>) -> Result<Response, Problem> {
+    let scrape = Scrape {
+        now: api.app.store.now(),
+        counts: api.app.store.counts(None).await?,
+        pools: api.app.store.pools().await?,
+        limits: api.app.revisions.active(),
+        open_streams: api.streams.open(),
+    };
+    let text = api.app.metrics.render(&scrape);
+    Ok(([(CONTENT_TYPE, metrics::MEDIA_TYPE)], text).into_response())
+}
