@@ -30,7 +30,9 @@ impl Intake for Door {
     ) -> Result<Accepted, Problem> {
         let caller = Caller { tenant: principal.tenant, key_id: Some(principal.key_id) };
         let accepted = accept::submit(&self.app, caller, idempotency_key, &body).await?;
-        self.app.metrics.accepted();
+        if !accepted.replayed {
+            self.app.metrics.accepted();
+        }
         Ok(accepted)
     }
 }

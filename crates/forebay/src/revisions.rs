@@ -116,8 +116,7 @@ async fn apply_checked(
     created_by: Option<forebay_core::id::KeyId>,
 ) -> Result<RevisionRecord, RevisionError> {
     definitions::load(source, &definitions::no_files).map_err(RevisionError::Faults)?;
-    let revision =
-        NewRevision { source: source.to_owned(), comment: comment.map(str::to_owned), created_by };
+    let revision = NewRevision { source: source.to_owned(), comment: comment.map(str::to_owned), created_by };
     Ok(store.apply_revision(revision).await?)
 }
 

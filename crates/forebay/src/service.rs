@@ -118,6 +118,16 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
 }
 
 impl Service {
+    /// Jobs that have not ended, over all tenants.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub async fn pending_jobs(&self) -> Result<u64, StoreError> {
+        let tenants = self.app.store.tenants().await?;
+        Ok(tenants.iter().map(|tenant| tenant.pending_jobs).sum())
+    }
+
     /// Stops: no new claims and no new requests, calls under way finish or are handed back, then everything
     /// ends.
     pub async fn stop(self) {

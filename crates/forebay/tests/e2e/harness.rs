@@ -1,0 +1,231 @@
+//! A server process with a store of its own, and what a caller does with it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use forebay::sim::scenario::Scenario;
+use forebay::sim::{self, SimHandle, SimOptions};
+use reqwest::{Client, Method, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+
+/// The binary under test.
+pub const FOREBAY: &str = env!("CARGO_BIN_EXE_forebay");
+
+/// How long a test waits for anything before it fails.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder for one server's store, removed with it.
+pub struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.folder.path().join("forebay.db")
+    }
+
+    pub fn store(&self) -> String {
+        format!("sqlite:{}", self.database().display())
+    }
+
+    pub fn admin_key(&self) -> String {
+        let file = self.folder.path().join("forebay.db.admin-key");
+        std::fs::read_to_string(file).expect("the admin key").trim().to_owned()
+    }
+}
+
+/// A running server process. Dropping it kills it.
+pub struct Server {
+    child: Child,
+    pub url: String,
+    pub key: String,
+    http: Client,
+}
+
+impl Server {
+    /// Starts a server on a store, with calls going to `provider`.
+    pub fn start(home: &Home, provider: &str) -> Self {
+        Self::start_with(home, provider, &[])
+    }
+
+    /// As above, with more of the environment set.
+    pub fn start_with(home: &Home, provider: &str, environment: &[(&str, &str)]) -> Self {
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(home.path().join("server.log"))
+            .expect("a log file");
+        let mut child = Command::new(FOREBAY)
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", &home.store(), "--json"])
+            .env("OPENAI_BASE_URL", provider)
+            .env("OPENAI_API_KEY", "sk-test-key")
+            .env("FOREBAY_REAPER_INTERVAL_MS", "100")
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the server starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("its output");
+        BufReader::new(stdout).read_line(&mut line).expect("its first line");
+        let hello: Value = serde_json::from_str(&line).unwrap_or_else(|_| {
+            let log = std::fs::read_to_string(home.path().join("server.log")).unwrap_or_default();
+            panic!("the server said {line:?} and logged:\n{log}")
+        });
+        let url = hello["url"].as_str().expect("its address").to_owned();
+        Self { child, url, key: home.admin_key(), http: client() }
+    }
+
+    /// Kills it as a crash would: no handler runs, nothing is flushed.
+    pub fn kill_9(mut self) {
+        self.child.kill().expect("SIGKILL");
+        self.child.wait().expect("its end");
+    }
+
+    /// Sends a signal by name, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let status = Command::new("kill").args([&format!("-{name}"), &pid]).status().expect("kill runs");
+        assert!(status.success());
+    }
+
+    /// Waits for its end and says its exit code.
+    pub fn wait(mut self) -> Option<i32> {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("its status") {
+                return status.code();
+            }
+            assert!(began.elapsed() < PATIENCE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.request_as(&self.key, method, path)
+    }
+
+    /// A request with another key than the admin's.
+    pub fn request_as(&self, key: &str, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url)).bearer_auth(key)
+    }
+
+    /// The JSON that a GET answers with.
+    pub async fn get(&self, path: &str) -> Value {
+        let answer = self.request(Method::GET, path).send().await.expect("an answer");
+        let status = answer.status();
+        let body = answer.text().await.expect("a body");
+        assert!(status.is_success(), "GET {path}: {status} {body}");
+        serde_json::from_str(&body).expect("JSON")
+    }
+
+    /// Posts JSON; says status and JSON of the answer.
+    pub async fn post(&self, path: &str, body: &Value) -> (StatusCode, Value) {
+        let answer = self.request(Method::POST, path).json(body).send().await.expect("an answer");
+        let status = answer.status();
+        (status, answer.json().await.expect("JSON"))
+    }
+
+    /// Submits a job and expects that it is accepted.
+    pub async fn submit(&self, body: &Value) -> String {
+        let (status, answer) = self.post("/v1/jobs", body).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+        answer["job_id"].as_str().expect("a job id").to_owned()
+    }
+
+    /// Waits until the machines are done with a job.
+    pub async fn settled(&self, job_id: &str) -> Value {
+        let began = Instant::now();
+        loop {
+            let path = format!("/v1/jobs/{job_id}");
+            let ask = self.request(Method::GET, &path).header("Prefer", "wait=10");
+            let job: Value = ask.send().await.expect("an answer").json().await.expect("JSON");
+            let state = job["state"].as_str().unwrap_or_else(|| panic!("no state in {job}"));
+            if ["SUCCEEDED", "FAILED_TERMINAL", "CANCELLED", "REVIEW_REQUIRED"].contains(&state) {
+                return job;
+            }
+            assert!(began.elapsed() < PATIENCE * 3, "{job_id} does not end: {job}");
+        }
+    }
+
+    /// Makes definitions the active revision.
+    pub async fn apply(&self, definitions: &str) {
+        let body = json!({ "source": definitions, "comment": "a test" });
+        let (status, answer) = self.post("/v1/revisions", &body).await;
+        assert!(status.is_success(), "{status} {answer}");
+    }
+
+    /// Uploads a text document.
+    pub async fn upload(&self, text: &str) -> String {
+        let upload = self.request(Method::POST, "/v1/documents").header("Content-Type", "text/plain");
+        let answer: Value =
+            upload.body(text.to_owned()).send().await.expect("an answer").json().await.expect("JSON");
+        answer["document_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// An HTTP client for tests.
+pub fn client() -> Client {
+    // A second test of the same process finds it installed.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE).build().expect("a client")
+}
+
+/// A simulator on a free port.
+pub async fn simulator(scenario: &Value) -> SimHandle {
+    let scenario = Scenario::from_json(scenario.to_string().as_bytes()).expect("a scenario");
+    let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    sim::serve(SimOptions { listen, scenario, ..SimOptions::default() }).await.expect("a simulator")
+}
+
+/// Definitions of one provider, one pool and one chat task, with more lines for each.
+pub fn definitions(provider: &str, pool: &str, task: &str) -> String {
+    format!(
+        r#"
+[providers.sim]
+base_url = "{provider}"
+api_key_env = "OPENAI_API_KEY"
+
+[pools.main]
+provider = "sim"
+{pool}
+
+[models.small]
+pool = "main"
+provider_model = "sim-small"
+context_tokens = 100000
+max_output_tokens = 4000
+input_micros_per_mtok = 1000000
+output_micros_per_mtok = 2000000
+
+[tasks.chat]
+kind = "llm"
+model = "small"
+max_output_tokens = 100
+{task}
+"#
+    )
+}
+
+/// The rows of a list answer.
+pub fn data(list: &Value) -> &[Value] {
+    list.get("data").unwrap_or(list).as_array().expect("a list")
+}

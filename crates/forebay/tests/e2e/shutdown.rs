@@ -1,0 +1,53 @@
+//! How a server ends when it is asked to.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::{Home, Server, simulator};
+use crate::journey::eventually;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_under_way_finish_and_the_exit_is_clean() {
+    let sim = simulator(&json!({"defaults": {"first_token_ms": 600}})).await;
+    let home = Home::new();
+    let server = Server::start(&home, &sim.base_url());
+    let job_id = server.submit(&json!({"task": "chat", "input": {"prompt": "slow"}})).await;
+    eventually("the call is under way", || sim.requests(0).len() == 1).await;
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    let server = Server::start(&home, &sim.base_url());
+    let job = server.settled(&job_id).await;
+    assert_eq!((&job["state"], sim.requests(0).len()), (&json!("SUCCEEDED"), 1), "{job}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_longer_than_the_drain_is_handed_back_with_its_attempt_marked() {
+    let sim = simulator(&json!({"rules": [{"times": 1, "fault": "hang"}, {"reply": "now"}]})).await;
+    let home = Home::new();
+    let server = Server::start_with(&home, &sim.base_url(), &[("FOREBAY_DRAIN_MS", "200")]);
+    let job_id = server.submit(&json!({"task": "chat", "input": {"prompt": "slow"}})).await;
+    eventually("the call is under way", || sim.requests(0).len() == 1).await;
+    server.signal("TERM");
+    assert_eq!(server.wait(), Some(0));
+    let server = Server::start(&home, &sim.base_url());
+    let job = tokio::time::timeout(Duration::from_secs(30), server.settled(&job_id)).await.unwrap();
+    assert_eq!(job["state"], "SUCCEEDED", "{job}");
+    let attempts = server.get(&format!("/v1/jobs/{job_id}/attempts")).await;
+    let first = &crate::harness::data(&attempts)[0];
+    assert_eq!((&first["outcome"], &first["failure_class"]), (&json!("unknown"), &json!("worker_lost")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_process_on_the_same_store_is_refused() {
+    let sim = simulator(&json!({})).await;
+    let home = Home::new();
+    let _server = Server::start(&home, &sim.base_url());
+    let second = std::process::Command::new(crate::harness::FOREBAY)
+        .args(["serve", "--listen", "127.0.0.1:0", "--store", &home.store()])
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(said.contains("in use by another process"), "{said}");
+}
