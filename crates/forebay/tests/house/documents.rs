@@ -1,0 +1,170 @@
+//! The documents say what the code does: their tables equal the code's, their links lead somewhere, and what they
+//! name exists.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use forebay::http::Code;
+use forebay_core::failure::{Charge, FailureClass, Fault, Retry};
+use forebay_core::lifecycle::TABLE;
+
+use crate::source::{SOURCES, files};
+use crate::{none, root};
+
+#[test]
+fn failure_classes_are_documented_as_they_are() {
+    let rows = FailureClass::ALL.map(|class| {
+        let facts = class.facts();
+        let retry = match facts.retry {
+            Retry::Backoff => "again after a backoff",
+            Retry::Defer => "again when the limit allows",
+            Retry::Never => "the job fails",
+            Retry::Review => "a person decides",
+        };
+        let counts = if facts.counts { "yes" } else { "no" };
+        let charge = match facts.charge {
+            Charge::No => "no",
+            Charge::Reported => "as reported",
+            Charge::Uncertain => "perhaps",
+        };
+        let fault = match facts.fault {
+            Fault::Provider => "provider",
+            Fault::Caller => "caller",
+            Fault::Model => "model",
+            Fault::Operator => "operator",
+            Fault::Forebay => "Forebay",
+            Fault::Person => "person",
+        };
+        vec![
+            code(class.name()),
+            facts.meaning.to_owned(),
+            retry.into(),
+            counts.into(),
+            charge.into(),
+            fault.into(),
+        ]
+    });
+    let head = ["class", "meaning", "what comes next", "counts", "billed", "whose"];
+    same_table("docs/failure-classes.md", &head, &rows, "FailureClass::facts");
+}
+
+#[test]
+fn the_lifecycle_is_documented_as_it_is() {
+    let rows: Vec<_> = TABLE
+        .iter()
+        .map(|(from, command, to)| {
+            let to: Vec<_> = to.iter().map(|state| code(state.name())).collect();
+            vec![code(from.name()), code(command.name()), to.join(" ")]
+        })
+        .collect();
+    // A last column, which says who, is for people alone.
+    same_table("docs/lifecycle.md", &["from", "command", "to"], &rows, "lifecycle::TABLE");
+}
+
+#[test]
+fn problems_are_documented_as_they_are() {
+    let rows = Code::ALL.map(|problem| {
+        let facts = problem.facts();
+        let status = facts.status.as_u16().to_string();
+        vec![code(facts.name), status, facts.cause.to_owned(), facts.fix.to_owned()]
+    });
+    same_table("docs/problems.md", &["code", "status", "cause", "fix"], &rows, "http::Code::facts");
+}
+
+fn code(name: &str) -> String {
+    format!("`{name}`")
+}
+
+/// Fails unless the table below that head in a document has these rows, in their first columns.
+fn same_table(document: &str, head: &[&str], expected: &[Vec<String>], source: &str) {
+    let text = std::fs::read_to_string(root().join(document)).unwrap_or_default();
+    let found: Vec<_> = text
+        .lines()
+        .map(cells)
+        .skip_while(|cells| !cells.iter().map(String::as_str).take(head.len()).eq(head.iter().copied()))
+        .skip(2)
+        .take_while(|cells| !cells.is_empty())
+        .map(|cells| cells.into_iter().take(head.len()).collect::<Vec<_>>())
+        .collect();
+    let line = |cells: &Vec<String>| format!("| {} |", cells.join(" | "));
+    let difference = expected.iter().zip(&found).find(|(expected, found)| expected != found);
+    let difference = difference.map_or_else(
+        || format!("{} rows instead of {}", found.len(), expected.len()),
+        |(expected, found)| format!("{}\ninstead of\n{}", line(found), line(expected)),
+    );
+    let table = expected.iter().map(line).collect::<Vec<_>>().join("\n");
+    assert!(
+        found == expected,
+        "\n\n{document} differs from {source}: it has\n{difference}\n\nChange the table, or the code if the document is \
+         right. The rows are:\n\n| {} |\n|{}\n{table}\n",
+        head.join(" | "),
+        "---|".repeat(head.len())
+    );
+}
+
+/// The cells of a row; none where the line is no row.
+fn cells(line: &str) -> Vec<String> {
+    let Some(row) = line.trim().strip_prefix('|').and_then(|row| row.strip_suffix('|')) else {
+        return Vec::new();
+    };
+    row.replace("\\|", "\0").split('|').map(|cell| cell.trim().replace('\0', "|")).collect()
+}
+
+/// All documents of ours.
+fn documents() -> BTreeSet<PathBuf> {
+    let top = std::fs::read_dir(root()).expect("the root").map(|entry| entry.expect("an entry").path());
+    let top = top.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let below =
+        ["docs", "examples", "crates"].into_iter().flat_map(|folder| files(&root().join(folder), &[".md"]));
+    top.chain(below).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut findings = Vec::new();
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).expect("a document");
+        let folder = document.parent().expect("a folder");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            let elsewhere = link.contains("://") || link.starts_with("mailto:") || file.is_empty();
+            if !elsewhere && !folder.join(file).exists() {
+                findings.push(format!("{}: {link}", document.display()));
+            }
+        }
+    }
+    none(&findings, "Correct the link, or write the document.");
+}
+
+#[test]
+fn what_the_map_names_exists() {
+    let names: BTreeSet<_> = SOURCES
+        .iter()
+        .flat_map(|source| source.tokens().into_iter().map(|(_, word)| word.to_owned()).collect::<Vec<_>>())
+        .collect();
+    let modules: BTreeSet<_> = SOURCES.iter().flat_map(|source| source.module.clone()).collect();
+    let mut findings = Vec::new();
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/lifecycle.md", "docs/security.md"] {
+        let text = std::fs::read_to_string(root().join(document)).unwrap_or_default();
+        let named = text.split('`').skip(1).step_by(2);
+        for name in named.filter(|name| !name.contains(char::is_whitespace)) {
+            let is_path = name.contains('/')
+                && ["crates/", "docs/", "scripts/", "examples/", "."]
+                    .iter()
+                    .any(|start| name.starts_with(start));
+            let exists = if is_path {
+                root().join(name).exists()
+            } else if name.contains("::") {
+                name.split("::")
+                    .map(|part| part.trim_end_matches("()"))
+                    .all(|part| names.contains(part) || modules.contains(part))
+            } else {
+                true
+            };
+            if !exists {
+                findings.push(format!("{document}: `{name}`"));
+            }
+        }
+    }
+    none(&findings, "These are not in the code (any more): follow the code again and say what it does now.");
+}
