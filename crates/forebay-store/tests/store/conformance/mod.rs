@@ -107,7 +107,7 @@ macro_rules! cases {
                 after_a_cancel_only_evidence_is_kept,
                 after_an_expiry_only_evidence_is_kept,
                 an_attempt_is_settled_once,
-                the_attempt_of_another_job_is_not_touched,
+                the_attempt_of_another_owner_is_not_touched,
                 an_unknown_job_is_lost,
                 commit_beats_time,
                 odd_text_is_kept,

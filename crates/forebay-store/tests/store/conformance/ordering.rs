@@ -65,12 +65,13 @@ pub async fn across_a_step(b: &Bundle) {
 
 /// What a person has not decided has not ended.
 pub async fn a_review_blocks_those_behind_it(b: &Bundle) {
-    let jobs = in_a_row(b, 2).await;
+    let first = b.accept(b.ordered_job("k")).await;
     let claimed = b.claim_one().await;
     b.commit_own(&claimed, succeeded(used(1, 1)), review()).await;
+    let behind = in_a_row(b, 2).await;
     assert_eq!(b.claim(9).await, []);
-    b.store().cancel(b.alpha, jobs[0]).await.unwrap();
-    assert_eq!(b.claim_ids(9).await, [jobs[1]]);
+    b.store().cancel(b.alpha, first).await.unwrap();
+    assert_eq!(b.claim_ids(9).await, [behind[0]]);
 }
 
 pub async fn cancelling_one_in_the_middle_lets_nobody_pass(b: &Bundle) {

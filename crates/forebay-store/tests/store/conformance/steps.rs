@@ -107,14 +107,15 @@ pub async fn bytes_in_blobs_stay_references(b: &Bundle) {
     assert_eq!(b.store().result(b.alpha, job).await.unwrap().unwrap().output, output);
 }
 
-/// Commits what is not the worker's any more, twice: nothing but evidence is written (I12, I13).
+/// Commits what is not the worker's any more, twice: nothing but the first evidence is written (I12, I13).
 async fn nothing_but_evidence(b: &Bundle, commit: StepCommit) {
     let (job, attempt) = (commit.job_id, commit.attempt_id);
     let (record, tenant) = (b.job(job).await, b.tenant(b.alpha).await);
     let before = b.attempts(job).await;
     let events = b.events(b.alpha, None).await;
-    for _ in 0..2 {
-        assert_eq!(b.store().commit_step(commit.clone()).await.unwrap(), Committed::Lost);
+    let again = StepCommit { close: succeeded(used(78, 6)), ..commit.clone() };
+    for commit in [commit, again] {
+        assert_eq!(b.store().commit_step(commit).await.unwrap(), Committed::Lost);
     }
     assert_eq!(b.job(job).await, record);
     assert_eq!(b.events(b.alpha, None).await, events);
@@ -186,14 +187,17 @@ pub async fn an_attempt_is_settled_once(b: &Bundle) {
 }
 
 /// An owner settles its own attempt, whatever else it names.
-pub async fn the_attempt_of_another_job_is_not_touched(b: &Bundle) {
+pub async fn the_attempt_of_another_owner_is_not_touched(b: &Bundle) {
     b.accept_of(b.alpha, 2).await;
     let claimed = b.claim(2).await;
     let mixed = Claimed { attempt_id: claimed[1].attempt_id, ..claimed[0].clone() };
-    assert_eq!(b.commit(&mixed, succeeded(used(1, 1)), succeed()).await, Committed::Lost);
-    let untouched = b.attempts(claimed[1].job_id).await.remove(0);
-    assert_eq!((untouched.outcome, untouched.evidence), (None, None));
-    assert_eq!(b.in_flight().await, 2);
+    let older = Claimed { fence: 0, ..claimed[1].clone() };
+    for not_its_own in [mixed, older] {
+        assert_eq!(b.commit(&not_its_own, succeeded(used(1, 1)), succeed()).await, Committed::Lost);
+        let untouched = b.attempts(claimed[1].job_id).await.remove(0);
+        assert_eq!((untouched.outcome, untouched.evidence), (None, None));
+        assert_eq!(b.in_flight().await, 2);
+    }
     b.succeed(&claimed[0]).await;
     b.succeed(&claimed[1]).await;
 }

@@ -46,7 +46,15 @@ pub async fn a_stale_or_lapsed_owner_extends_nothing(b: &Bundle) {
     assert!(!extend(b, &stale).await, "another fence");
     let unknown = Claimed { job_id: b.store().new_job_id(), ..claimed.clone() };
     assert!(!extend(b, &unknown).await, "no such job");
-    b.wait(LEASE);
+    let other = b.accept_one().await;
+    let theirs = b.claim_one().await;
+    b.store().cancel(b.alpha, other).await.unwrap();
+    b.wait_secs(20);
+    let mixed = Claimed { attempt_id: theirs.attempt_id, ..claimed.clone() };
+    assert!(extend(b, &mixed).await, "the job is held");
+    b.wait(Millis::new(LEASE.get() - 1));
+    assert_eq!(b.store().sweep_grants(9).await.unwrap(), 1, "the grant of another job is not extended");
+    b.wait(Millis::new(1));
     assert!(!extend(b, &claimed).await, "too late, though nobody else has taken it yet");
     b.rescue(job).await.unwrap();
     assert!(!extend(b, &claimed).await, "not running any more");

@@ -57,7 +57,14 @@ pub async fn what_nobody_billed_is_no_use(b: &Bundle) {
     let job = b.accept_one().await;
     let claimed = b.claim_one().await;
     b.commit_own(&claimed, not_sent(), try_failed(FailureClass::NotSent)).await;
-    let row = days(b).await.remove(0);
-    assert_eq!((row.attempts, row.input_tokens, row.cost), (1, 0, Micros::ZERO));
     assert_eq!(b.job(job).await.usage, Default::default());
+    b.wait_secs(60);
+    let claimed = b.claim_one().await;
+    let class = FailureClass::StreamBroken;
+    let close = closed(Outcome::Unknown, Some(class), Some(used(90, 9)));
+    b.commit_own(&claimed, close, try_failed(class)).await;
+    let row = days(b).await.remove(0);
+    assert_eq!((row.attempts, row.input_tokens, row.output_tokens), (2, 0, 0));
+    assert_eq!((row.cost, row.uncertain), (Micros::ZERO, Micros(200)), "perhaps billed is not billed");
+    assert_eq!(b.attempts(job).await[1].usage, Some(used(90, 9)), "what was reported is on record");
 }
