@@ -130,6 +130,8 @@ fn connect(path: &Path) -> Result<rusqlite::Connection, StoreError> {
          PRAGMA temp_store = MEMORY;",
     )?;
     connection.set_prepared_statement_cache_capacity(128);
+    // Else a statement that could use a partial index is planned again for every new value bound to it.
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
