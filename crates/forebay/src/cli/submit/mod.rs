@@ -18,6 +18,7 @@ use super::connection::Connection;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
+use super::table::rows;
 use super::values::{Assignment, duration, pair};
 use super::{follow, progress};
 use request::Takes;
@@ -209,7 +210,23 @@ impl SubmitArgs {
 
 async fn ask_takes(client: &Client, task: &str) -> Result<Takes, CliError> {
     let (name, _) = task.split_once('@').unwrap_or((task, ""));
-    Takes::of(&client.json(Ask::get(&["v1", "tasks", name])).await?)
+    match client.json(Ask::get(&["v1", "tasks", name])).await {
+        Ok(task) => Takes::of(&task),
+        Err(error) if error.problem().is_some_and(|problem| problem.status == 404) => {
+            Err(unknown_task(client, name, error).await)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Says which tasks there are, to one who named another.
+async fn unknown_task(client: &Client, name: &str, error: CliError) -> CliError {
+    let CliError::Problem(mut problem) = error else { return error };
+    let list = client.json(Ask::get(&["v1", "tasks"])).await.unwrap_or_default();
+    let names: Vec<_> = rows(&list).iter().filter_map(|task| task.get("name")?.as_str()).collect();
+    problem.title = "There is no such task".to_owned();
+    problem.detail = Some(format!("`{name}` is none of the server's tasks: {}", names.join(", ")));
+    CliError::Problem(problem)
 }
 
 fn show_accepted(accepted: &Accepted, output: &Output) -> Result<(), CliError> {
