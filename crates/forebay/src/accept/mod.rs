@@ -57,10 +57,9 @@ pub async fn submit(
 
 /// The revision that the job runs by: the pinned one, else the active one.
 async fn revision(app: &App, submission: &Submission) -> Result<Arc<Revision>, Refused> {
-    let Some(pinned) = submission.task.revision else {
+    let Some(number) = submission.task.revision else {
         return Ok(app.revisions.active());
     };
-    let number = u32::try_from(pinned).map_err(|_| Refused::unknown_task(&submission.task))?;
     match app.revisions.get(number).await {
         Ok(revision) => Ok(revision),
         Err(RevisionError::Unknown(_)) => Err(Refused::unknown_task(&submission.task)),

@@ -1,5 +1,13 @@
 //! The service from outside: real processes, real sockets, the simulator or a real model as the provider.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and is no part of the service"
+)]
+
 mod capacity;
 mod command_line;
 mod crash;
