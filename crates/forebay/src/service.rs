@@ -5,30 +5,25 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use forebay_core::digest::Digest;
 use forebay_gateway::{Gateway, NoGateway};
 use forebay_store::blob::{Blobs, FsBlobs};
 use forebay_store::record::{NewKey, Scope, TenantSettings};
 use forebay_store::sqlite::SqliteStore;
 use forebay_store::{Store, StoreError, SystemClock};
+use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
 use tracing::{error, info};
 
 use crate::app::App;
-use crate::config::Settings;
+use crate::config::{Settings, admin_key_file};
 use crate::definitions;
 use crate::door::Door;
-use crate::http;
+use crate::http::{self, DEFAULT_TENANT};
 use crate::maintain;
 use crate::metrics::Metrics;
 use crate::revisions::{RevisionError, Revisions};
 use crate::runtime::{Tasks, random_bytes};
 use crate::work::Worker;
-
-/// The tenant that every store has.
-pub const DEFAULT_TENANT: &str = "default";
 
 /// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
@@ -89,9 +84,9 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let addr =
         listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&settings.database, Arc::new(SystemClock))?);
-    let blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::open(beside(&settings.database, ".blobs"))?);
+    let blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::open(blob_folder(&settings.database))?);
     let revisions = Arc::new(Revisions::open(Arc::clone(&store), first_definitions).await?);
-    let admin_key_file = beside(&settings.database, ".admin-key");
+    let admin_key_file = admin_key_file(&settings.database);
     first_key(store.as_ref(), &admin_key_file).await?;
     let gateway = Gateway::new()?;
     let app = App {
@@ -158,14 +153,15 @@ async fn first_key(store: &dyn Store, file: &Path) -> Result<(), StartError> {
     if has_admin {
         return Ok(());
     }
-    let secret = format!("fbk_{}", URL_SAFE_NO_PAD.encode(random_bytes::<32>()));
+    let minted = http::mint_key();
     // The file first: a key that nobody has is worth nothing, and the next start makes another.
-    write_private(file, &secret).map_err(|source| StartError::AdminKey { path: file.to_owned(), source })?;
+    write_private(file, minted.text.expose_secret())
+        .map_err(|source| StartError::AdminKey { path: file.to_owned(), source })?;
     let key = NewKey {
         tenant: tenant.id,
         name: "first admin key".to_owned(),
-        digest: Digest::of(secret.as_bytes()),
-        hint: secret.chars().take(10).collect(),
+        digest: minted.digest,
+        hint: minted.hint,
         scopes: vec![Scope::Admin],
         expires_at: None,
     };
@@ -183,10 +179,10 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The path of a file or folder beside the database.
-pub fn beside(database: &Path, suffix: &str) -> PathBuf {
+/// The folder of blobs beside the database.
+fn blob_folder(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
-    name.push(suffix);
+    name.push(".blobs");
     PathBuf::from(name)
 }
 

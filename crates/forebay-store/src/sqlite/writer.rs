@@ -2,6 +2,7 @@
 //! caller after the commit. One bad verb never fails its neighbours: when one does, the transaction is rolled
 //! back and each is run in a transaction of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use forebay_core::event::Origin;
@@ -99,6 +100,15 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".to_owned())
 }
 
+/// Runs the verbs in order. One that panics is one that failed: the thread goes on for the others.
+fn run_all(group: &mut [Box<dyn Verb>], tx: &Tx<'_>) -> Result<(), StoreError> {
+    let run = AssertUnwindSafe(|| group.iter_mut().try_for_each(|verb| verb.run(tx)));
+    catch_unwind(run).unwrap_or_else(|_| {
+        error!("a write panicked; its transaction is rolled back");
+        Err(StoreError::Database("a fault of the store's own".to_owned()))
+    })
+}
+
 struct Desk {
     connection: Connection,
     clock: Arc<dyn Clock>,
@@ -132,10 +142,7 @@ impl Desk {
     fn transaction(&self, group: &mut [Box<dyn Verb>]) -> Result<News, StoreError> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let tx = Tx::new(&self.connection, self.clock.now(), self.origin);
-        let done = group
-            .iter_mut()
-            .try_for_each(|verb| verb.run(&tx))
-            .and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
+        let done = run_all(group, &tx).and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
         match done {
             Ok(()) => Ok(tx.into_news()),
             Err(error) => {
@@ -148,5 +155,25 @@ impl Desk {
                 Err(error)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::TenantSettings;
+    use crate::sqlite::SqliteStore;
+    use crate::{Access as _, SystemClock};
+
+    #[tokio::test]
+    async fn a_write_that_panics_fails_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&folder.path().join("forebay.db"), Arc::new(SystemClock)).unwrap();
+        let panics = store.write::<()>(|_| panic!("as a test wants it"));
+        let writes = store.put_tenant("other".to_owned(), TenantSettings::default());
+        let (panicked, written) = tokio::join!(panics, writes);
+        assert!(matches!(panicked, Err(StoreError::Database(_))));
+        assert_eq!(written.unwrap().name, "other");
+        assert!(store.tenant("other").await.unwrap().is_some());
     }
 }

@@ -42,7 +42,7 @@ pub(super) async fn run(
     };
     let verdict = match prepared {
         Err(failure) => judge::not_sent(failure),
-        Ok(_) if granted_too_long_ago(worker, claimed) => judge::released(),
+        Ok(prepared) if is_void(worker, &prepared, claimed) => judge::released(),
         Ok(prepared) => tokio::select! {
             biased;
             () = lost.cancelled() => judge::dropped("the job was taken from this worker during the call"),
@@ -53,11 +53,15 @@ pub(super) async fn run(
     commit(worker, claimed, verdict).await;
 }
 
-/// A call must reach the provider within half of the slack after its grant, or the promise about the sliding
-/// minute could break; then the grant is void and the job goes back unharmed.
-fn granted_too_long_ago(worker: &Worker, claimed: &Claimed) -> bool {
+/// Where a pool has limits per minute, a call must reach the provider within half of the slack after its grant,
+/// or the promise about the sliding minute could break; then the grant is void and the job goes back unharmed.
+fn is_void(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> bool {
     const HALF_SLACK: Millis = Millis::new(SLACK.get() / 2);
-    worker.app.store.now().since(claimed.granted_at) > HALF_SLACK
+    let active = worker.app.revisions.active();
+    let pool = active.definitions.pools.get(&prepared.task.model.pool.name);
+    let by_the_minute =
+        pool.is_some_and(|pool| pool.limits.requests_per_minute.or(pool.limits.tokens_per_minute).is_some());
+    by_the_minute && worker.app.store.now().since(claimed.granted_at) > HALF_SLACK
 }
 
 /// Brings together what the step needs, and what it will send.
