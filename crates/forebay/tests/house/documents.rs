@@ -2,13 +2,14 @@
 //! name exists.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use forebay::http::Code;
 use forebay_core::failure::{Charge, FailureClass, Fault, Retry};
 use forebay_core::lifecycle::TABLE;
 
-use crate::source::{SOURCES, files};
+use crate::source::{SOURCES, Source, files};
 use crate::{none, root};
 
 #[test]
@@ -138,33 +139,56 @@ fn links_lead_somewhere() {
 
 #[test]
 fn what_the_map_names_exists() {
-    let names: BTreeSet<_> = SOURCES
-        .iter()
-        .flat_map(|source| source.tokens().into_iter().map(|(_, word)| word.to_owned()).collect::<Vec<_>>())
-        .collect();
-    let modules: BTreeSet<_> = SOURCES.iter().flat_map(|source| source.module.clone()).collect();
     let mut findings = Vec::new();
-    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/lifecycle.md", "docs/security.md"] {
-        let text = std::fs::read_to_string(root().join(document)).unwrap_or_default();
-        let named = text.split('`').skip(1).step_by(2);
-        for name in named.filter(|name| !name.contains(char::is_whitespace)) {
-            let is_path = name.contains('/')
-                && ["crates/", "docs/", "scripts/", "examples/", "."]
-                    .iter()
-                    .any(|start| name.starts_with(start));
-            let exists = if is_path {
-                root().join(name).exists()
-            } else if name.contains("::") {
-                name.split("::")
-                    .map(|part| part.trim_end_matches("()"))
-                    .all(|part| names.contains(part) || modules.contains(part))
-            } else {
-                true
-            };
-            if !exists {
-                findings.push(format!("{document}: `{name}`"));
-            }
+    for document in documents().into_iter().filter(|document| follows_the_code(document)) {
+        let text = std::fs::read_to_string(&document).expect("a document");
+        // Blocks of commands and pictures are no names.
+        let prose = text.split("```").step_by(2).collect::<String>();
+        let named = prose.split('`').skip(1).step_by(2);
+        for name in named.filter(|name| !name.contains(char::is_whitespace) && !exists(name)) {
+            findings.push(format!("{}: `{name}`", document.display()));
         }
     }
     none(&findings, "These are not in the code (any more): follow the code again and say what it does now.");
+}
+
+/// Whether a document is about the inside, so that what stands in backquotes are names of the code.
+fn follows_the_code(document: &Path) -> bool {
+    ["ARCHITECTURE.md", "CONTRIBUTING.md", "lifecycle.md", "security.md"]
+        .iter()
+        .any(|name| document.ends_with(name))
+        || document.starts_with(root().join("docs/adr"))
+}
+
+type Tokens = Vec<(usize, &'static str)>;
+
+/// All files with their words and signs.
+static TOKENS: LazyLock<Vec<(&Source, Tokens)>> =
+    LazyLock::new(|| SOURCES.iter().map(|source| (source, source.tokens())).collect());
+
+/// Whether there is such a file or such a function, type or module. Of other things nothing is known.
+fn exists(name: &str) -> bool {
+    let word = |text: &str| text.chars().all(|sign| sign.is_alphanumeric() || sign == '_');
+    if ["crates/", "docs/", "scripts/", "examples/"].iter().any(|start| name.starts_with(start)) {
+        return root().join(name).exists();
+    }
+    let mut parts = name.trim_end_matches("()").rsplit("::");
+    let (Some(last), Some(owner)) = (parts.next(), parts.next()) else { return true };
+    if !word(last) || !word(owner) {
+        return true;
+    }
+    TOKENS.iter().any(|(source, tokens)| {
+        let declares = |pair: &[(usize, &str)]| {
+            matches!(pair[0].1, "struct" | "enum" | "trait" | "impl") && pair[1].1 == owner
+        };
+        let owns =
+            source.module.last().is_some_and(|module| module == owner) || tokens.windows(2).any(declares);
+        owns && tokens.iter().any(|(_, token)| *token == last)
+    })
+}
+
+#[test]
+fn names_are_found_where_they_are() {
+    assert!(exists("execute::run") && exists("Window::take") && exists("lifecycle::TABLE"));
+    assert!(!exists("execute::walk") && !exists("Door::take") && !exists("crates/forebay-core/src/none.rs"));
 }

@@ -76,20 +76,6 @@ fn every_file_is_compiled() {
 }
 
 #[test]
-fn every_sql_file_is_used() {
-    let code: Vec<_> = SOURCES.iter().map(|source| &source.texts).collect();
-    let folder = root().join("crates/forebay-store/sql/sqlite");
-    let used = |name: &str| code.iter().any(|texts| texts.iter().any(|(_, text)| text == name));
-    let findings: Vec<_> = files(&folder, &[".sql"])
-        .iter()
-        .map(|file| file.strip_prefix(&folder).expect("below it").with_extension("").display().to_string())
-        .filter(|name| !used(name))
-        .map(|name| format!("sql/sqlite/{name}.sql is named by no `sql!`"))
-        .collect();
-    none(&findings, "Use the statement or remove the file.");
-}
-
-#[test]
 fn sql_stands_in_files_of_its_own() {
     const STATEMENTS: &[&str] =
         &["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "WITH ", "DROP "];
