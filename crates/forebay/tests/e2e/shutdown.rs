@@ -51,3 +51,34 @@ async fn a_second_process_on_the_same_store_is_refused() {
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(said.contains("in use by another process"), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_stood_still_beyond_its_lease_does_nothing_twice_without_a_record() {
+    let sim = simulator(&json!({"rules": [{"times": 4, "first_token_ms": 700}, {"reply": "now"}]})).await;
+    let home = Home::new();
+    let lease = [("FOREBAY_LEASE_MS", "900"), ("FOREBAY_HEARTBEAT_MS", "300")];
+    let server = Server::start_with(&home, &sim.base_url(), &lease);
+    let mut jobs = Vec::new();
+    for nth in 0..4 {
+        jobs.push(server.submit(&json!({"task": "chat", "input": {"prompt": format!("nr {nth}")}})).await);
+    }
+    eventually("the calls are under way", || sim.requests(0).len() == 4).await;
+    server.signal("STOP");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    server.signal("CONT");
+    let mut attempts = Vec::new();
+    for job_id in &jobs {
+        let job = server.settled(job_id).await;
+        assert_eq!(job["state"], "SUCCEEDED", "{job}");
+        let list = server.get(&format!("/v1/jobs/{job_id}/attempts")).await;
+        let of_job = crate::harness::data(&list).to_vec();
+        // A result that came while nobody had taken the job counts, late lease or not; else it is evidence.
+        assert_eq!(of_job.iter().filter(|attempt| attempt["outcome"] == "succeeded").count(), 1, "{list}");
+        attempts.extend(of_job.iter().map(|attempt| attempt["attempt_id"].as_str().unwrap().to_owned()));
+    }
+    let mut calls: Vec<_> =
+        sim.requests(0).iter().map(|call| call.forebay_attempt.as_deref().unwrap().to_owned()).collect();
+    attempts.sort();
+    calls.sort();
+    assert_eq!(calls, attempts, "one call for each attempt on record");
+}
