@@ -10,9 +10,6 @@ use crate::metrics::Metrics;
 use crate::revisions::Revisions;
 use crate::runtime::Tasks;
 
-/// The build that this is; recorded with each attempt.
-pub const BUILD: &str = concat!("forebay/", env!("CARGO_PKG_VERSION"));
-
 /// The running service, as its parts see it.
 #[derive(Clone)]
 pub struct App {

@@ -19,7 +19,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use tracing::warn;
 
-use crate::app::BUILD;
+use crate::BUILD;
 use crate::revisions::Revision;
 
 /// The media type of what [`Metrics::render`] writes.

@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::{error, warn};
 
 use super::{Worker, execute};
-use crate::app::BUILD;
+use crate::BUILD;
 use crate::runtime::random_bytes;
 
 /// How often a pool is looked at when nothing is heard of it.
