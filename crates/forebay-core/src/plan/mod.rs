@@ -218,3 +218,6 @@ fn message_bytes(message: &Value) -> usize {
         None => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;
