@@ -27,6 +27,12 @@ impl Tasks {
         });
     }
 
+    /// A group of its own among them: told to stop with all others, waited for apart.
+    #[must_use]
+    pub fn group(&self) -> Tasks {
+        Tasks { tracker: TaskTracker::new(), stop: self.stop.clone() }
+    }
+
     /// Told when the process should stop: every loop waits on it beside its work.
     pub fn stopping(&self) -> &CancellationToken {
         &self.stop

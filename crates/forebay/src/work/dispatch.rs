@@ -27,7 +27,7 @@ pub(super) async fn supervise(worker: Worker) {
         let active = worker.app.revisions.active();
         for pool in active.definitions.pools.keys() {
             if running.insert(pool.clone()) {
-                worker.app.tasks.spawn("claim", claim_from(worker.clone(), pool.clone()));
+                worker.claiming.spawn("claim", claim_from(worker.clone(), pool.clone()));
             }
         }
         tokio::select! {

@@ -42,6 +42,7 @@ pub(super) async fn run(
     };
     let verdict = match prepared {
         Err(failure) => judge::not_sent(failure),
+        Ok(_) if worker.hand_back.is_cancelled() => judge::released(),
         Ok(prepared) if is_void(worker, &prepared, claimed) => judge::released(),
         Ok(prepared) => tokio::select! {
             biased;

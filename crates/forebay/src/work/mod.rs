@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
 use crate::app::App;
+use crate::runtime::Tasks;
 use hands::Hands;
 
 /// The working part of a process.
@@ -33,6 +34,8 @@ pub struct Worker {
     name: Arc<str>,
     slots: Arc<Semaphore>,
     hands: Arc<Hands>,
+    /// Loops that claim.
+    claiming: Tasks,
     /// Jobs in hand.
     calls: TaskTracker,
     /// Told at shutdown when the time to drain is over.
@@ -43,12 +46,14 @@ impl Worker {
     /// A worker that has not begun.
     pub fn new(app: App, gateway: Gateway, name: String) -> Self {
         let slots = Arc::new(Semaphore::new(app.settings.slots));
+        let claiming = app.tasks.group();
         Self {
             app,
             gateway,
             name: name.into(),
             slots,
             hands: Arc::new(Hands::default()),
+            claiming,
             calls: TaskTracker::new(),
             hand_back: CancellationToken::new(),
         }
@@ -56,15 +61,17 @@ impl Worker {
 
     /// Begins: claims from now on.
     pub fn start(&self) {
-        self.app.tasks.spawn("dispatch", dispatch::supervise(self.clone()));
+        self.claiming.spawn("dispatch", dispatch::supervise(self.clone()));
         self.app.tasks.spawn("watch-taken", heartbeat::watch_taken(self.clone()));
         // The heart beats until the last call is over, which is later than the word to stop.
         self.calls.spawn(heartbeat::beat(self.clone()));
     }
 
-    /// Ends: waits for the calls under way as long as the settings say, then hands the rest back. The word to
-    /// stop has been given, so that nothing new is claimed.
+    /// Ends: claims nothing more, waits for the calls under way as long as the settings say, then hands the rest
+    /// back.
     pub async fn drain(&self) {
+        // A claim that was under way has put its jobs in hand when this returns.
+        self.claiming.stop().await;
         let drain: Duration = self.app.settings.drain.to_duration();
         if !self.hands.is_empty() {
             info!(jobs = self.hands.count(), "waiting for calls under way");
