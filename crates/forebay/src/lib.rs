@@ -19,6 +19,3 @@ pub mod runtime;
 pub mod service;
 pub mod sim;
 pub mod work;
-
-/// The build that this is; recorded with each attempt.
-pub const BUILD: &str = concat!("forebay/", env!("CARGO_PKG_VERSION"));

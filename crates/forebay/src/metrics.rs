@@ -19,8 +19,8 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use tracing::warn;
 
-use crate::BUILD;
 use crate::revisions::Revision;
+use crate::runtime::BUILD;
 
 /// The media type of what [`Metrics::render`] writes.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -1,10 +1,14 @@
-//! The one home of background tasks: spawned here, named, and waited for at shutdown.
+//! The process itself: which build it is, and the one home of its background tasks, which are spawned here, named,
+//! and waited for at shutdown.
 
 use std::future::Future;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{Instrument as _, error, info_span};
+
+/// The build that this is; recorded with each attempt.
+pub const BUILD: &str = concat!("forebay/", env!("CARGO_PKG_VERSION"));
 
 /// Tasks of the process, and the word to stop.
 #[derive(Debug, Clone, Default)]

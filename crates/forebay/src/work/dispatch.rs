@@ -12,8 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::{error, warn};
 
 use super::{Worker, execute};
-use crate::BUILD;
-use crate::runtime::random_bytes;
+use crate::runtime::{BUILD, random_bytes};
 
 /// How often a pool is looked at when nothing is heard of it.
 const POLL: Duration = Duration::from_secs(1);

@@ -52,12 +52,12 @@ const MODULES: &[Row] = &[
     Row("maintain", &["app"], STORE, "acts on rows alone: it knows neither workers nor callers"),
     Row(
         "metrics",
-        &["app", "revisions"],
+        &["revisions", "runtime"],
         STORE,
-        "counts what others tell it; of `app` the name of the build",
+        "counts what others tell it; of `runtime` the name of the build",
     ),
     Row("revisions", &["definitions"], STORE, "definitions by number"),
-    Row("runtime", NOTHING, NOTHING, "tasks and random bytes"),
+    Row("runtime", NOTHING, NOTHING, "the build, tasks and random bytes"),
     Row(
         "service",
         &[
