@@ -12,15 +12,28 @@ use tokio::sync::{Notify, broadcast};
 
 use crate::StoreError;
 use crate::record::{
-    AcceptRefused, Accepted, AttemptRecord, Cancelled, Changed, Claim, ClaimReply, Committed, DocumentRecord,
-    EventPage, EventQuery, Extended, Held, JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, NewDocument,
-    NewJob, NewKey, NewRevision, PoolStatus, Queue, ResultRecord, ReviewRecord, RevisionRecord, StepCommit,
-    StepRecord, TenantRecord, TenantSettings, UsageQuery, UsageRow, Work,
+    AcceptRefused, Accepted, Actor, AttemptRecord, AuditPage, AuditQuery, Cancelled, Changed, Claim,
+    ClaimReply, Committed, DocumentRecord, EventPage, EventQuery, Extended, Held, JobPage, JobQuery,
+    JobRecord, KeyRecord, Lapsed, NewDocument, NewJob, NewKey, NewRevision, PoolStatus, Queue, ResultRecord,
+    ReviewRecord, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings, UsageQuery, UsageRow,
+    Work,
 };
 
 /// Everything that the service needs of a store.
 pub trait Store:
-    Accept + Claims + Steps + Upkeep + Jobs + Inspect + Log + Reviews + Access + Revisions + Documents + Signals
+    Accept
+    + Claims
+    + Steps
+    + Upkeep
+    + Jobs
+    + Inspect
+    + Log
+    + Reviews
+    + Access
+    + Audit
+    + Revisions
+    + Documents
+    + Signals
 {
 }
 
@@ -34,6 +47,7 @@ impl<T> Store for T where
         + Log
         + Reviews
         + Access
+        + Audit
         + Revisions
         + Documents
         + Signals
@@ -99,7 +113,7 @@ pub trait Jobs: Send + Sync {
     async fn jobs(&self, tenant: i64, query: JobQuery) -> Result<JobPage, StoreError>;
 
     /// Ends a job by request. `None` when the tenant has no such job.
-    async fn cancel(&self, tenant: i64, job: JobId) -> Result<Option<Cancelled>, StoreError>;
+    async fn cancel(&self, tenant: i64, job: JobId, by: Actor) -> Result<Option<Cancelled>, StoreError>;
 
     /// The result of the job's latest generation.
     async fn result(&self, tenant: i64, job: JobId) -> Result<Option<ResultRecord>, StoreError>;
@@ -148,7 +162,12 @@ pub trait Reviews: Send + Sync {
 #[async_trait]
 pub trait Access: Send + Sync {
     /// Makes a tenant or changes its settings.
-    async fn put_tenant(&self, name: String, settings: TenantSettings) -> Result<TenantRecord, StoreError>;
+    async fn put_tenant(
+        &self,
+        name: String,
+        settings: TenantSettings,
+        by: Actor,
+    ) -> Result<TenantRecord, StoreError>;
 
     /// The tenant of that name.
     async fn tenant(&self, name: &str) -> Result<Option<TenantRecord>, StoreError>;
@@ -157,7 +176,7 @@ pub trait Access: Send + Sync {
     async fn tenants(&self) -> Result<Vec<TenantRecord>, StoreError>;
 
     /// Keeps a key's digest.
-    async fn add_key(&self, key: NewKey) -> Result<KeyRecord, StoreError>;
+    async fn add_key(&self, key: NewKey, by: Actor) -> Result<KeyRecord, StoreError>;
 
     /// The key with that digest, whatever its state.
     async fn key_by_digest(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError>;
@@ -166,7 +185,15 @@ pub trait Access: Send + Sync {
     async fn keys(&self, tenant: i64) -> Result<Vec<KeyRecord>, StoreError>;
 
     /// Revokes a key. `None` when the tenant has no such key.
-    async fn revoke_key(&self, tenant: i64, key: KeyId) -> Result<Option<KeyRecord>, StoreError>;
+    async fn revoke_key(&self, tenant: i64, key: KeyId, by: Actor) -> Result<Option<KeyRecord>, StoreError>;
+}
+
+/// Who changed what, and when. The verbs that change something for somebody write the record in their own
+/// transaction; records are only ever added.
+#[async_trait]
+pub trait Audit: Send + Sync {
+    /// A page of audit records, newest first.
+    async fn audit(&self, query: AuditQuery) -> Result<AuditPage, StoreError>;
 }
 
 /// Definitions as immutable numbered revisions.

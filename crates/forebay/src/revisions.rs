@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use forebay_core::definition::{Definitions, Task};
-use forebay_store::record::{NewRevision, RevisionRecord};
+use forebay_store::record::{Actor, NewRevision, RevisionRecord};
 use forebay_store::{Store, StoreError};
 
 use crate::definitions::{self, DefinitionFault};
@@ -57,7 +57,7 @@ impl Revisions {
     pub async fn open(store: Arc<dyn Store>, default: &str) -> Result<Self, RevisionError> {
         let record = match store.active_revision().await? {
             Some(record) => record,
-            None => apply_checked(&store, default, Some("the default definitions"), None).await?,
+            None => apply_checked(&store, default, Some("the default definitions"), Actor::program()).await?,
         };
         let active = Arc::new(read(&record)?);
         let loaded = Mutex::new(HashMap::from([(active.number, Arc::clone(&active))]));
@@ -92,9 +92,9 @@ impl Revisions {
         &self,
         source: &str,
         comment: Option<&str>,
-        created_by: Option<forebay_core::id::KeyId>,
+        by: Actor,
     ) -> Result<RevisionRecord, RevisionError> {
-        let record = apply_checked(&self.store, source, comment, created_by).await?;
+        let record = apply_checked(&self.store, source, comment, by).await?;
         let revision = self.keep(read(&record)?);
         self.active.rcu(|active| {
             if active.number < revision.number { Arc::clone(&revision) } else { Arc::clone(active) }
@@ -113,10 +113,10 @@ async fn apply_checked(
     store: &Arc<dyn Store>,
     source: &str,
     comment: Option<&str>,
-    created_by: Option<forebay_core::id::KeyId>,
+    by: Actor,
 ) -> Result<RevisionRecord, RevisionError> {
     definitions::load(source, &definitions::no_files).map_err(RevisionError::Faults)?;
-    let revision = NewRevision { source: source.to_owned(), comment: comment.map(str::to_owned), created_by };
+    let revision = NewRevision { source: source.to_owned(), comment: comment.map(str::to_owned), by };
     Ok(store.apply_revision(revision).await?)
 }
 

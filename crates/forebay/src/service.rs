@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use forebay_gateway::{Gateway, NoGateway};
 use forebay_store::blob::{Blobs, FsBlobs};
-use forebay_store::record::{NewKey, Scope, TenantSettings};
+use forebay_store::record::{Actor, NewKey, Scope, TenantSettings};
 use forebay_store::sqlite::SqliteStore;
 use forebay_store::{Store, StoreError, SystemClock};
 use secrecy::ExposeSecret as _;
@@ -147,7 +147,9 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
 async fn first_key(store: &dyn Store, file: &Path) -> Result<(), StartError> {
     let tenant = match store.tenant(DEFAULT_TENANT).await? {
         Some(tenant) => tenant,
-        None => store.put_tenant(DEFAULT_TENANT.to_owned(), TenantSettings::default()).await?,
+        None => {
+            store.put_tenant(DEFAULT_TENANT.to_owned(), TenantSettings::default(), Actor::program()).await?
+        }
     };
     let has_admin = store.keys(tenant.id).await?.iter().any(|key| key.scopes.contains(&Scope::Admin));
     if has_admin {
@@ -165,7 +167,7 @@ async fn first_key(store: &dyn Store, file: &Path) -> Result<(), StartError> {
         scopes: vec![Scope::Admin],
         expires_at: None,
     };
-    store.add_key(key).await?;
+    store.add_key(key, Actor::program()).await?;
     Ok(())
 }
 

@@ -4,6 +4,8 @@ use forebay_core::id::KeyId;
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
 
+use super::audit::Actor;
+
 /// What a key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
@@ -155,8 +157,8 @@ pub struct NewRevision {
     pub source: String,
     /// Why.
     pub comment: Option<String>,
-    /// By whom; the program itself where absent.
-    pub created_by: Option<KeyId>,
+    /// By whom.
+    pub by: Actor,
 }
 
 /// Definitions that were applied.

@@ -2,6 +2,7 @@
 
 mod accept;
 mod access;
+mod audit;
 mod claim;
 mod job;
 mod log;
@@ -12,6 +13,7 @@ pub use access::{
     BudgetPeriod, DocumentRecord, KeyRecord, NewDocument, NewKey, NewRevision, RevisionRecord, Scope,
     TenantRecord, TenantSettings,
 };
+pub use audit::{Actor, AuditAction, AuditPage, AuditQuery, AuditRecord};
 pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, Work};
 pub use job::{
     AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, PoolStatus, Queue, ResultRecord,

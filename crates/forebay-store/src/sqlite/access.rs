@@ -5,18 +5,26 @@ use forebay_core::digest::Digest;
 use forebay_core::id::KeyId;
 use forebay_core::money::Micros;
 use rusqlite::{Row, named_params};
+use serde_json::{Value, json};
 
 use super::columns::{Columns, int};
 use super::signals::new_id;
 use super::transaction::Tx;
-use super::{SqliteStore, queue, sql};
-use crate::record::{BudgetPeriod, KeyRecord, NewKey, Scope, TenantRecord, TenantSettings};
+use super::{SqliteStore, audit, queue, sql};
+use crate::record::{
+    Actor, AuditAction, BudgetPeriod, KeyRecord, NewKey, Scope, TenantRecord, TenantSettings,
+};
 use crate::{Access, StoreError};
 
 #[async_trait]
 impl Access for SqliteStore {
-    async fn put_tenant(&self, name: String, settings: TenantSettings) -> Result<TenantRecord, StoreError> {
-        self.write(move |tx| put_tenant(tx, &name, &settings)).await
+    async fn put_tenant(
+        &self,
+        name: String,
+        settings: TenantSettings,
+        by: Actor,
+    ) -> Result<TenantRecord, StoreError> {
+        self.write(move |tx| put_tenant(tx, &name, &settings, &by)).await
     }
 
     async fn tenant(&self, name: &str) -> Result<Option<TenantRecord>, StoreError> {
@@ -38,8 +46,8 @@ impl Access for SqliteStore {
         .await
     }
 
-    async fn add_key(&self, key: NewKey) -> Result<KeyRecord, StoreError> {
-        self.write(move |tx| add_key(tx, &key)).await
+    async fn add_key(&self, key: NewKey, by: Actor) -> Result<KeyRecord, StoreError> {
+        self.write(move |tx| add_key(tx, &key, &by)).await
     }
 
     async fn key_by_digest(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError> {
@@ -50,16 +58,18 @@ impl Access for SqliteStore {
         self.read(move |tx| tx.rows(sql!("keys/of_tenant"), [tenant], key)).await
     }
 
-    async fn revoke_key(&self, tenant: i64, id: KeyId) -> Result<Option<KeyRecord>, StoreError> {
-        self.write(move |tx| {
-            tx.execute(sql!("keys/revoke"), (tenant, id.as_bytes(), tx.now.as_millis()))?;
-            tx.row(sql!("keys/by_id"), (tenant, id.as_bytes()), key)
-        })
-        .await
+    async fn revoke_key(&self, tenant: i64, id: KeyId, by: Actor) -> Result<Option<KeyRecord>, StoreError> {
+        self.write(move |tx| revoke_key(tx, tenant, id, &by)).await
     }
 }
 
-fn put_tenant(tx: &Tx<'_>, name: &str, settings: &TenantSettings) -> Result<TenantRecord, StoreError> {
+fn put_tenant(
+    tx: &Tx<'_>,
+    name: &str,
+    settings: &TenantSettings,
+    by: &Actor,
+) -> Result<TenantRecord, StoreError> {
+    let before = tenant(tx, name)?.map(|tenant| tenant.settings);
     tx.execute(
         sql!("tenants/put"),
         named_params! {
@@ -76,8 +86,29 @@ fn put_tenant(tx: &Tx<'_>, name: &str, settings: &TenantSettings) -> Result<Tena
     for pool in tx.rows(sql!("inspect/pool_names"), (), |row| row.get::<_, String>(0))? {
         tx.note_pool(&pool);
     }
-    let record = tenant(tx, name)?;
-    record.ok_or_else(|| StoreError::Corrupt("the tenant just written is not there".to_owned()))
+    let record = tenant(tx, name)?
+        .ok_or_else(|| StoreError::Corrupt("the tenant just written is not there".to_owned()))?;
+    if before.as_ref() != Some(settings) {
+        let entry = audit::Entry {
+            tenant: Some(record.id),
+            by,
+            action: AuditAction::TenantPut,
+            subject: name.to_owned(),
+            before: before.as_ref().map(audited_settings),
+            after: Some(audited_settings(settings)),
+        };
+        audit::append(tx, &entry)?;
+    }
+    Ok(record)
+}
+
+fn audited_settings(settings: &TenantSettings) -> Value {
+    json!({
+        "max_pending_jobs": settings.max_pending_jobs,
+        "max_in_flight": settings.max_in_flight,
+        "budget_micros": settings.budget.map(|budget| budget.0),
+        "budget_period": settings.budget_period.name(),
+    })
 }
 
 fn tenant(tx: &Tx<'_>, name: &str) -> Result<Option<TenantRecord>, StoreError> {
@@ -105,7 +136,7 @@ fn tenant(tx: &Tx<'_>, name: &str) -> Result<Option<TenantRecord>, StoreError> {
     Ok(Some(record))
 }
 
-fn add_key(tx: &Tx<'_>, new: &NewKey) -> Result<KeyRecord, StoreError> {
+fn add_key(tx: &Tx<'_>, new: &NewKey, by: &Actor) -> Result<KeyRecord, StoreError> {
     let id: KeyId = new_id(tx.now);
     let scopes = new.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(" ");
     let row = (
@@ -119,8 +150,46 @@ fn add_key(tx: &Tx<'_>, new: &NewKey) -> Result<KeyRecord, StoreError> {
         new.expires_at.map(|at| at.as_millis()),
     );
     tx.execute(sql!("keys/insert"), row)?;
-    let record = tx.row(sql!("keys/by_id"), (new.tenant, id.as_bytes()), key)?;
-    record.ok_or_else(|| StoreError::Corrupt("the key just written is not there".to_owned()))
+    let record = tx
+        .row(sql!("keys/by_id"), (new.tenant, id.as_bytes()), key)?
+        .ok_or_else(|| StoreError::Corrupt("the key just written is not there".to_owned()))?;
+    audit_key(tx, AuditAction::KeyCreate, by, None, &record)?;
+    Ok(record)
+}
+
+fn revoke_key(tx: &Tx<'_>, tenant: i64, id: KeyId, by: &Actor) -> Result<Option<KeyRecord>, StoreError> {
+    let find = || tx.row(sql!("keys/by_id"), (tenant, id.as_bytes()), key);
+    let Some(before) = find()? else {
+        return Ok(None);
+    };
+    tx.execute(sql!("keys/revoke"), (tenant, id.as_bytes(), tx.now.as_millis()))?;
+    let after = find()?;
+    if let Some(after) = after.as_ref().filter(|after| **after != before) {
+        audit_key(tx, AuditAction::KeyRevoke, by, Some(&before), after)?;
+    }
+    Ok(after)
+}
+
+fn audit_key(
+    tx: &Tx<'_>,
+    action: AuditAction,
+    by: &Actor,
+    before: Option<&KeyRecord>,
+    after: &KeyRecord,
+) -> Result<(), StoreError> {
+    let shown = |key: &KeyRecord| {
+        json!({
+            "name": key.name,
+            "hint": key.hint,
+            "scopes": key.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>(),
+            "expires_at": key.expires_at,
+            "revoked_at": key.revoked_at,
+        })
+    };
+    let (subject, before) = (after.id.to_string(), before.map(shown));
+    let entry =
+        audit::Entry { tenant: Some(after.tenant), by, action, subject, before, after: Some(shown(after)) };
+    audit::append(tx, &entry)
 }
 
 fn key(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {

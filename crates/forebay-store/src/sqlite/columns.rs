@@ -88,6 +88,13 @@ impl<'r, 's> Columns<'r, 's> {
         Ok(self.get::<Option<String>>()?.and_then(|word| from_name(&word)))
     }
 
+    /// A JSON text.
+    pub(super) fn maybe_json(&mut self) -> Read<Option<serde_json::Value>> {
+        let text: Option<String> = self.get()?;
+        text.map(|text| serde_json::from_str(&text).map_err(|_| self.unreadable(Type::Text, "not JSON")))
+            .transpose()
+    }
+
     /// Bytes of a row, or of the blob that the next column names.
     pub(super) fn maybe_bytes(&mut self) -> Read<Option<Bytes>> {
         let inline: Option<Vec<u8>> = self.get()?;

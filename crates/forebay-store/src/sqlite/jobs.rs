@@ -6,12 +6,13 @@ use forebay_core::id::JobId;
 use forebay_core::job::{Failure, State};
 use forebay_core::lifecycle;
 use rusqlite::named_params;
+use serde_json::json;
 
 use super::columns::{Columns, job_record, limit};
 use super::settle::Permit;
 use super::transaction::Tx;
-use super::{SqliteStore, reviews, save, sql, upkeep};
-use crate::record::{Cancelled, JobPage, JobQuery, JobRecord, ResultRecord};
+use super::{SqliteStore, audit, reviews, save, sql, upkeep};
+use crate::record::{Actor, AuditAction, Cancelled, JobPage, JobQuery, JobRecord, ResultRecord};
 use crate::{Jobs, StoreError};
 
 #[async_trait]
@@ -24,8 +25,8 @@ impl Jobs for SqliteStore {
         self.read(move |tx| page(tx, tenant, &query)).await
     }
 
-    async fn cancel(&self, tenant: i64, job: JobId) -> Result<Option<Cancelled>, StoreError> {
-        self.write(move |tx| cancel(tx, tenant, job)).await
+    async fn cancel(&self, tenant: i64, job: JobId, by: Actor) -> Result<Option<Cancelled>, StoreError> {
+        self.write(move |tx| cancel(tx, tenant, job, &by)).await
     }
 
     async fn result(&self, tenant: i64, job: JobId) -> Result<Option<ResultRecord>, StoreError> {
@@ -67,7 +68,7 @@ fn page(tx: &Tx<'_>, tenant: i64, query: &JobQuery) -> Result<JobPage, StoreErro
     Ok(JobPage { jobs, next })
 }
 
-fn cancel(tx: &Tx<'_>, tenant: i64, job: JobId) -> Result<Option<Cancelled>, StoreError> {
+fn cancel(tx: &Tx<'_>, tenant: i64, job: JobId, by: &Actor) -> Result<Option<Cancelled>, StoreError> {
     let Some(record) = of_tenant(tx, tenant, job)? else {
         return Ok(None);
     };
@@ -80,5 +81,14 @@ fn cancel(tx: &Tx<'_>, tenant: i64, job: JobId) -> Result<Option<Cancelled>, Sto
     let record = upkeep::close_as_unknown(tx, record, why, Permit::Keep)?;
     reviews::close_cancelled(tx, &record)?;
     let after = save::save(tx, &record, change)?;
+    let entry = audit::Entry {
+        tenant: Some(tenant),
+        by,
+        action: AuditAction::JobCancel,
+        subject: job.to_string(),
+        before: Some(json!({ "state": record.job.state.name() })),
+        after: Some(json!({ "state": after.job.state.name() })),
+    };
+    audit::append(tx, &entry)?;
     Ok(Some(Cancelled::Done(Box::new(after))))
 }

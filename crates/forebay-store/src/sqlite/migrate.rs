@@ -15,11 +15,26 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 1,
-    name: "ledger",
-    sql: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0001_ledger.sql")),
-}];
+/// The migration in `migrations/sqlite/NUMBER_NAME.sql`.
+macro_rules! migration {
+    ($number:literal, $name:literal) => {
+        Migration {
+            // The file's name has leading zeros.
+            number: $number,
+            name: $name,
+            sql: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/migrations/sqlite/000",
+                $number,
+                "_",
+                $name,
+                ".sql"
+            )),
+        }
+    };
+}
+
+const MIGRATIONS: &[Migration] = &[migration!(1, "ledger"), migration!(2, "audit")];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";

@@ -6,6 +6,7 @@
 
 mod accept;
 mod access;
+mod audit;
 mod claim;
 mod columns;
 mod documents;

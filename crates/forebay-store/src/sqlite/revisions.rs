@@ -3,11 +3,12 @@
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
 use rusqlite::Row;
+use serde_json::{Value, json};
 
 use super::columns::Columns;
 use super::transaction::Tx;
-use super::{SqliteStore, sql};
-use crate::record::{NewRevision, RevisionRecord};
+use super::{SqliteStore, audit, sql};
+use crate::record::{AuditAction, NewRevision, RevisionRecord};
 use crate::{Revisions, StoreError};
 
 #[async_trait]
@@ -34,11 +35,28 @@ fn apply(tx: &Tx<'_>, revision: &NewRevision) -> Result<RevisionRecord, StoreErr
     if let Some(active) = active(tx)?.filter(|active| active.digest == digest) {
         return Ok(active);
     }
-    let by = revision.created_by.as_ref().map(|key| key.as_bytes());
+    let before = active(tx)?.map(|active| shown(&active));
+    let by = revision.by.key.as_ref().map(|key| key.as_bytes());
     let row = (&revision.source, digest.as_bytes(), &revision.comment, by, tx.now.as_millis());
     tx.execute(sql!("revisions/insert"), row)?;
     tx.execute(sql!("revisions/activate_last"), ())?;
-    active(tx)?.ok_or_else(|| StoreError::Corrupt("the revision just written is not there".to_owned()))
+    let record = active(tx)?
+        .ok_or_else(|| StoreError::Corrupt("the revision just written is not there".to_owned()))?;
+    let entry = audit::Entry {
+        tenant: None,
+        by: &revision.by,
+        action: AuditAction::RevisionApply,
+        subject: record.number.to_string(),
+        before,
+        after: Some(shown(&record)),
+    };
+    audit::append(tx, &entry)?;
+    Ok(record)
+}
+
+/// A revision as the audit shows it: its text is kept with the revision.
+fn shown(record: &RevisionRecord) -> Value {
+    json!({ "number": record.number, "digest": record.digest.to_string(), "comment": record.comment })
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<RevisionRecord> {

@@ -161,7 +161,7 @@ impl Desk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::TenantSettings;
+    use crate::record::{Actor, TenantSettings};
     use crate::sqlite::SqliteStore;
     use crate::{Access as _, SystemClock};
 
@@ -170,7 +170,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("forebay.db"), Arc::new(SystemClock)).unwrap();
         let panics = store.write::<()>(|_| panic!("as a test wants it"));
-        let writes = store.put_tenant("other".to_owned(), TenantSettings::default());
+        let writes = store.put_tenant("other".to_owned(), TenantSettings::default(), Actor::program());
         let (panicked, written) = tokio::join!(panics, writes);
         assert!(matches!(panicked, Err(StoreError::Database(_))));
         assert_eq!(written.unwrap().name, "other");

@@ -14,8 +14,8 @@ use forebay_core::id::JobId;
 use forebay_core::job::State;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::record::{
-    AcceptRefused, Accepted, AttemptClose, AttemptRecord, Claim, ClaimReply, Claimed, Committed, EventQuery,
-    EventRecord, JobRecord, NewJob, NewStep, TenantRecord, TenantSettings, Then,
+    AcceptRefused, Accepted, Actor, AttemptClose, AttemptRecord, Claim, ClaimReply, Claimed, Committed,
+    EventQuery, EventRecord, JobRecord, NewJob, NewStep, TenantRecord, TenantSettings, Then,
 };
 use forebay_store::{ManualClock, Store, StoreError};
 
@@ -49,8 +49,16 @@ impl Bundle {
     pub async fn new(backend: impl Backend + 'static) -> Self {
         let clock = Arc::new(ManualClock::at(START));
         let store = backend.open(Arc::clone(&clock)).await.unwrap();
-        let alpha = store.put_tenant("alpha".to_owned(), TenantSettings::default()).await.unwrap().id;
-        let beta = store.put_tenant("beta".to_owned(), TenantSettings::default()).await.unwrap().id;
+        let alpha = store
+            .put_tenant("alpha".to_owned(), TenantSettings::default(), Actor::program())
+            .await
+            .unwrap()
+            .id;
+        let beta = store
+            .put_tenant("beta".to_owned(), TenantSettings::default(), Actor::program())
+            .await
+            .unwrap()
+            .id;
         Self { backend: Box::new(backend), clock, alpha, beta, store: Mutex::new(Some(store)) }
     }
 
@@ -230,7 +238,7 @@ impl Bundle {
     /// Changes what a tenant may do.
     pub async fn allow(&self, tenant: i64, settings: TenantSettings) {
         let name = self.tenant(tenant).await.name;
-        self.store().put_tenant(name, settings).await.unwrap();
+        self.store().put_tenant(name, settings, Actor::program()).await.unwrap();
     }
 
     /// Calls under way in the main pool.

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use forebay_core::digest::Digest;
 use forebay_core::id::KeyId;
 use forebay_core::time::Timestamp;
-use forebay_store::record::{KeyRecord, Scope};
+use forebay_store::record::{Actor, KeyRecord, Scope};
 use forebay_store::{Store, StoreError};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -46,6 +46,8 @@ pub struct Principal {
     pub tenant_name: String,
     /// The key.
     pub key_id: KeyId,
+    /// What the key is called.
+    pub key_name: String,
     /// What the key may do.
     pub scopes: Vec<Scope>,
 }
@@ -59,6 +61,11 @@ impl Principal {
     /// Whether the key looks after the whole installation: an admin of the tenant `default`.
     pub fn is_installation_admin(&self) -> bool {
         self.tenant_name == DEFAULT_TENANT && self.has(Scope::Admin)
+    }
+
+    /// Who asks, for the audit.
+    pub fn actor(&self) -> Actor {
+        Actor { key: Some(self.key_id), name: self.key_name.clone() }
     }
 
     /// Refuses everybody but admins of the whole installation.
@@ -83,6 +90,7 @@ impl From<&KeyRecord> for Principal {
             tenant: key.tenant,
             tenant_name: key.tenant_name.clone(),
             key_id: key.id,
+            key_name: key.name.clone(),
             scopes: key.scopes.clone(),
         }
     }
@@ -250,7 +258,8 @@ mod tests {
 
     fn principal(tenant_name: &str, scopes: &[Scope]) -> Principal {
         let key_id = KeyId::from_bytes([1; 16]);
-        Principal { tenant: 1, tenant_name: tenant_name.to_owned(), key_id, scopes: scopes.to_vec() }
+        let (tenant_name, key_name) = (tenant_name.to_owned(), "test".to_owned());
+        Principal { tenant: 1, tenant_name, key_id, key_name, scopes: scopes.to_vec() }
     }
 
     #[test]

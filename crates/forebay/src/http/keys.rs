@@ -97,7 +97,7 @@ async fn make(
         scopes: wanted.scopes,
         expires_at: wanted.expires_at,
     };
-    let record = api.app.store.add_key(key).await?;
+    let record = api.app.store.add_key(key, principal.actor()).await?;
     let answer = NewKeyAnswer { record: Key::from(record), key: minted.text.expose_secret().to_owned() };
     let mut response = (StatusCode::CREATED, Json(answer)).into_response();
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -143,7 +143,8 @@ async fn revoke(
     params: Params,
 ) -> Result<Json<Key>, Problem> {
     let tenant = tenant(&api, &principal, params).await?;
-    let record = api.app.store.revoke_key(tenant, key).await?.ok_or_else(Problem::not_found)?;
+    let record =
+        api.app.store.revoke_key(tenant, key, principal.actor()).await?.ok_or_else(Problem::not_found)?;
     api.keys.forget(key);
     Ok(Json(record.into()))
 }

@@ -102,7 +102,7 @@ async fn apply(
     principal.must_be_installation_admin()?;
     let (source, comment) = read(&payload)?;
     let before = api.app.revisions.active().number;
-    let record = api.app.revisions.apply(&source, comment.as_deref(), Some(principal.key_id)).await?;
+    let record = api.app.revisions.apply(&source, comment.as_deref(), principal.actor()).await?;
     let number = record.number;
     let status = if number == before { StatusCode::OK } else { StatusCode::CREATED };
     let mut response =

@@ -91,7 +91,7 @@ async fn replace(
     }
     let settings = settings(payload.json()?)?;
     let is_new = api.app.store.tenant(&name).await?.is_none();
-    let tenant = api.app.store.put_tenant(name, settings).await?;
+    let tenant = api.app.store.put_tenant(name, settings, principal.actor()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(Tenant::from(tenant))).into_response())
 }

@@ -10,8 +10,8 @@ use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::Millis;
 use forebay_store::record::{
-    BudgetPeriod, Claim, EventQuery, JobQuery, KeyRecord, NewDocument, NewJob, NewKey, Scope, TenantSettings,
-    UsageQuery,
+    Actor, BudgetPeriod, Claim, EventQuery, JobQuery, KeyRecord, NewDocument, NewJob, NewKey, Scope,
+    TenantSettings, UsageQuery,
 };
 
 use crate::bundle::{Bundle, START, review, succeeded, used};
@@ -23,12 +23,13 @@ pub async fn a_tenant_is_made_and_changed(b: &Bundle) {
         budget: Some(Micros(1_000)),
         budget_period: BudgetPeriod::Month,
     };
-    let made = b.store().put_tenant("gamma".to_owned(), settings.clone()).await.unwrap();
+    let made = b.store().put_tenant("gamma".to_owned(), settings.clone(), Actor::program()).await.unwrap();
     assert_eq!((&made.name[..], &made.settings, made.created_at), ("gamma", &settings, b.now()));
     assert_eq!((made.account.limit, made.account.left()), (Some(Micros(1_000)), Some(Micros(1_000))));
     b.accept(b.new_job_of(made.id)).await;
     b.wait_secs(1);
-    let changed = b.store().put_tenant("gamma".to_owned(), TenantSettings::default()).await.unwrap();
+    let changed =
+        b.store().put_tenant("gamma".to_owned(), TenantSettings::default(), Actor::program()).await.unwrap();
     assert_eq!((changed.id, changed.created_at, changed.pending_jobs), (made.id, made.created_at, 1));
     assert_eq!(changed.settings, TenantSettings::default());
     assert_eq!(b.store().tenant("gamma").await.unwrap(), Some(changed));
@@ -37,7 +38,7 @@ pub async fn a_tenant_is_made_and_changed(b: &Bundle) {
     assert_eq!(names, ["alpha", "beta", "gamma"]);
 }
 
-fn new_key(tenant: i64, secret: &str) -> NewKey {
+pub fn new_key(tenant: i64, secret: &str) -> NewKey {
     NewKey {
         tenant,
         name: "ci".to_owned(),
@@ -49,30 +50,37 @@ fn new_key(tenant: i64, secret: &str) -> NewKey {
 }
 
 pub async fn keys_are_kept_by_digest(b: &Bundle) {
-    let key = b.store().add_key(new_key(b.alpha, "s1")).await.unwrap();
+    let key = b.store().add_key(new_key(b.alpha, "s1"), Actor::program()).await.unwrap();
     assert_eq!((key.tenant, &key.tenant_name[..], &key.name[..]), (b.alpha, "alpha", "ci"));
     assert_eq!((&key.hint[..], &key.scopes[..]), ("fb_abc", &[Scope::Submit, Scope::Read][..]));
     assert_eq!(b.store().key_by_digest(Digest::of(b"s1")).await.unwrap().as_ref(), Some(&key));
     assert_eq!(b.store().key_by_digest(Digest::of(b"s2")).await.unwrap(), None);
-    assert!(b.store().add_key(new_key(b.beta, "s1")).await.is_err(), "a secret is one key's");
+    assert!(
+        b.store().add_key(new_key(b.beta, "s1"), Actor::program()).await.is_err(),
+        "a secret is one key's"
+    );
     b.wait_secs(1);
-    let newer = b.store().add_key(NewKey { scopes: vec![], ..new_key(b.alpha, "s2") }).await.unwrap();
+    let newer = b
+        .store()
+        .add_key(NewKey { scopes: vec![], ..new_key(b.alpha, "s2") }, Actor::program())
+        .await
+        .unwrap();
     assert_eq!(newer.scopes, []);
     assert_eq!(b.store().keys(b.alpha).await.unwrap(), [newer, key], "newest first");
 }
 
 pub async fn a_key_is_revoked_once(b: &Bundle) {
-    let key = b.store().add_key(new_key(b.alpha, "s1")).await.unwrap();
+    let key = b.store().add_key(new_key(b.alpha, "s1"), Actor::program()).await.unwrap();
     let revoked_at = Some(b.now());
     let revoked = KeyRecord { revoked_at, ..key.clone() };
-    assert_eq!(b.store().revoke_key(b.alpha, key.id).await.unwrap(), Some(revoked.clone()));
+    assert_eq!(b.store().revoke_key(b.alpha, key.id, Actor::program()).await.unwrap(), Some(revoked.clone()));
     b.wait_secs(1);
-    assert_eq!(b.store().revoke_key(b.alpha, key.id).await.unwrap(), Some(revoked.clone()));
+    assert_eq!(b.store().revoke_key(b.alpha, key.id, Actor::program()).await.unwrap(), Some(revoked.clone()));
     assert_eq!(b.store().key_by_digest(Digest::of(b"s1")).await.unwrap(), Some(revoked));
 }
 
 pub async fn a_key_of_nobody_is_refused(b: &Bundle) {
-    assert!(b.store().add_key(new_key(4_711, "s1")).await.is_err());
+    assert!(b.store().add_key(new_key(4_711, "s1"), Actor::program()).await.is_err());
     assert_eq!(b.store().key_by_digest(Digest::of(b"s1")).await.unwrap(), None);
 }
 
@@ -82,7 +90,7 @@ pub async fn whatever_is_anothers_is_absent(b: &Bundle) {
     let digest = Digest::of(b"an invoice");
     let document = NewDocument { tenant: b.alpha, digest, bytes: 10, media_type: "text/plain".to_owned() };
     store.add_document(document).await.unwrap();
-    let key = store.add_key(new_key(b.alpha, "s1")).await.unwrap();
+    let key = store.add_key(new_key(b.alpha, "s1"), Actor::program()).await.unwrap();
     let job = b.accept(NewJob { document: Some(digest), ..b.new_job() }).await;
     let claimed = b.claim_one().await;
     b.succeed(&claimed).await;
@@ -93,7 +101,7 @@ pub async fn whatever_is_anothers_is_absent(b: &Bundle) {
 
     for job in [job, doubtful, waiting] {
         assert_eq!(store.job(stranger, job).await.unwrap(), None);
-        assert!(store.cancel(stranger, job).await.unwrap().is_none());
+        assert!(store.cancel(stranger, job, Actor::program()).await.unwrap().is_none());
         assert_eq!(store.result(stranger, job).await.unwrap(), None);
         assert_eq!(store.attempts(stranger, job).await.unwrap(), []);
         assert_eq!(store.steps(stranger, job).await.unwrap(), []);
@@ -109,7 +117,7 @@ pub async fn whatever_is_anothers_is_absent(b: &Bundle) {
     assert_eq!(store.open_reviews(stranger, 9).await.unwrap(), []);
     assert_eq!(store.usage(stranger, UsageQuery { from: START, to: START }).await.unwrap(), []);
     assert_eq!(store.keys(stranger).await.unwrap(), []);
-    assert_eq!(store.revoke_key(stranger, key.id).await.unwrap(), None);
+    assert_eq!(store.revoke_key(stranger, key.id, Actor::program()).await.unwrap(), None);
     assert_eq!(store.keys(b.alpha).await.unwrap()[0].revoked_at, None);
     assert_eq!(store.document(stranger, digest).await.unwrap(), None);
 }

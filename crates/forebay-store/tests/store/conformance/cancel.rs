@@ -5,12 +5,12 @@ use forebay_core::event::EventType;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
 use forebay_core::job::State;
-use forebay_store::record::{Cancelled, Held, JobRecord};
+use forebay_store::record::{Actor, Cancelled, Held, JobRecord};
 
 use crate::bundle::{Bundle, LEASE, review, succeed, succeeded, used};
 
 async fn cancelled(b: &Bundle, job: JobId) -> JobRecord {
-    match b.store().cancel(b.alpha, job).await.unwrap() {
+    match b.store().cancel(b.alpha, job, Actor::program()).await.unwrap() {
         Some(Cancelled::Done(record)) => *record,
         other => panic!("{other:?}"),
     }
@@ -62,7 +62,7 @@ pub async fn a_job_that_has_ended_stays_as_it_is(b: &Bundle) {
     let claimed = b.claim_one().await;
     b.succeed(&claimed).await;
     let ended = b.job(job).await;
-    let answer = b.store().cancel(b.alpha, job).await.unwrap();
+    let answer = b.store().cancel(b.alpha, job, Actor::program()).await.unwrap();
     assert!(matches!(answer, Some(Cancelled::EndedOtherwise(record)) if *record == ended));
     assert_eq!(b.job(job).await, ended);
 }

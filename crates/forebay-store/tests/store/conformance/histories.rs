@@ -12,7 +12,7 @@ use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::record::{
-    AcceptRefused, AttemptClose, Cancelled, Claim, Claimed, Committed, Held, JobRecord, NewJob,
+    AcceptRefused, Actor, AttemptClose, Cancelled, Claim, Claimed, Committed, Held, JobRecord, NewJob,
     TenantSettings, Then,
 };
 use proptest::prelude::*;
@@ -315,7 +315,8 @@ impl History {
                 (self.b.store().expire(before.id).await.unwrap(), machines && job.deadline <= now)
             }
             Command::Cancel => {
-                let answer = self.b.store().cancel(before.tenant, before.id).await.unwrap().unwrap();
+                let answer =
+                    self.b.store().cancel(before.tenant, before.id, Actor::program()).await.unwrap().unwrap();
                 let Cancelled::Done(record) = answer else {
                     assert!(job.state.is_terminal() && job.state != State::Cancelled);
                     return;

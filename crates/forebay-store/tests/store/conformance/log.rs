@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use forebay_core::failure::FailureClass;
 use forebay_core::job::State;
-use forebay_store::record::{Changed, EventQuery, EventRecord, NewJob};
+use forebay_store::record::{Actor, Changed, EventQuery, EventRecord, NewJob};
 use serde_json::Value;
 
 use crate::bundle::Bundle;
@@ -21,7 +21,7 @@ async fn something_happens(b: &Bundle) {
     b.fail(&claimed, FailureClass::ProviderError).await;
     let other = b.accept(b.new_job_of(b.beta)).await;
     b.wait_secs(60);
-    b.store().cancel(b.beta, other).await.unwrap();
+    b.store().cancel(b.beta, other, Actor::program()).await.unwrap();
     let claimed = b.claim_one().await;
     b.step_on(&claimed, b.new_step()).await;
     let claimed = b.claim_one().await;
@@ -127,6 +127,6 @@ pub async fn commits_are_announced(b: &Bundle) {
     assert_eq!(*changes.recv().await.unwrap(), told(0));
     b.claim_one().await;
     assert_eq!(*changes.recv().await.unwrap(), told(1));
-    b.store().cancel(b.alpha, job).await.unwrap();
+    b.store().cancel(b.alpha, job, Actor::program()).await.unwrap();
     assert_eq!(*changes.recv().await.unwrap(), told(2));
 }

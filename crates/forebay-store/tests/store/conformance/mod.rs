@@ -3,6 +3,7 @@
 
 pub mod accept;
 pub mod access;
+pub mod audit;
 pub mod cancel;
 pub mod capacity;
 pub mod claim;
@@ -147,6 +148,14 @@ macro_rules! cases {
                 twice_is_once,
                 a_job_that_has_ended_stays_as_it_is,
                 its_permit_comes_back_once,
+            }
+            audit {
+                each_change_leaves_a_record,
+                what_changes_nothing_leaves_none,
+                it_says_what_was_and_what_is,
+                a_tenant_sees_its_own_affairs,
+                records_are_found_by_what_is_asked,
+                pages_hold_each_record_once,
             }
             log {
                 numbers_rise_in_commit_order,

@@ -4,7 +4,7 @@ use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
 use forebay_core::job::{Priority, State};
 use forebay_core::time::Millis;
-use forebay_store::record::NewJob;
+use forebay_store::record::{Actor, NewJob};
 
 use crate::bundle::{Bundle, review, succeeded, used};
 
@@ -70,14 +70,14 @@ pub async fn a_review_blocks_those_behind_it(b: &Bundle) {
     b.commit_own(&claimed, succeeded(used(1, 1)), review()).await;
     let behind = in_a_row(b, 2).await;
     assert_eq!(b.claim(9).await, []);
-    b.store().cancel(b.alpha, first).await.unwrap();
+    b.store().cancel(b.alpha, first, Actor::program()).await.unwrap();
     assert_eq!(b.claim_ids(9).await, [behind[0]]);
 }
 
 pub async fn cancelling_one_in_the_middle_lets_nobody_pass(b: &Bundle) {
     let jobs = in_a_row(b, 3).await;
     let first = b.claim_one().await;
-    b.store().cancel(b.alpha, jobs[1]).await.unwrap();
+    b.store().cancel(b.alpha, jobs[1], Actor::program()).await.unwrap();
     assert_eq!(b.claim(9).await, [], "the first one is still running");
     b.succeed(&first).await;
     assert_eq!(b.claim_ids(9).await, [jobs[2]]);

@@ -1,7 +1,7 @@
 //! Decisions that persons owe.
 
 use forebay_core::time::Millis;
-use forebay_store::record::ReviewRecord;
+use forebay_store::record::{Actor, ReviewRecord};
 
 use crate::bundle::{Bundle, review, succeeded, used};
 
@@ -20,7 +20,7 @@ pub async fn open_ones_oldest_first(b: &Bundle) {
     }
     assert_eq!(b.store().open_reviews(b.alpha, 9).await.unwrap(), reviews);
     assert_eq!(b.store().open_reviews(b.alpha, 2).await.unwrap(), reviews[..2]);
-    b.store().cancel(b.alpha, reviews[0].job_id).await.unwrap();
+    b.store().cancel(b.alpha, reviews[0].job_id, Actor::program()).await.unwrap();
     assert_eq!(b.store().open_reviews(b.alpha, 9).await.unwrap(), reviews[1..]);
 }
 

@@ -1,13 +1,13 @@
 //! Definitions as immutable numbered revisions.
 
 use forebay_core::digest::Digest;
-use forebay_store::record::{NewRevision, RevisionRecord};
+use forebay_store::record::{Actor, NewRevision, RevisionRecord};
 
 use crate::bundle::Bundle;
 
 async fn apply(b: &Bundle, source: &str) -> RevisionRecord {
     let comment = Some("because".to_owned());
-    let revision = NewRevision { source: source.to_owned(), comment, created_by: None };
+    let revision = NewRevision { source: source.to_owned(), comment, by: Actor::program() };
     b.store().apply_revision(revision).await.unwrap()
 }
 

@@ -10,7 +10,7 @@ use forebay_core::money::Micros;
 use forebay_core::text::storable;
 use forebay_core::time::Millis;
 use forebay_store::record::{
-    AttemptClose, Bytes, Claimed, Committed, NewJob, NewResult, NewStep, StepCommit, Then,
+    Actor, AttemptClose, Bytes, Claimed, Committed, NewJob, NewResult, NewStep, StepCommit, Then,
 };
 
 use crate::bundle::{Bundle, LEASE, failed, next, not_sent, review, succeed, succeeded, used};
@@ -157,7 +157,7 @@ pub async fn another_life_of_the_store_changes_nothing(b: &Bundle) {
 pub async fn after_a_cancel_only_evidence_is_kept(b: &Bundle) {
     let job = b.accept_one().await;
     let claimed = b.claim_one().await;
-    b.store().cancel(b.alpha, job).await.unwrap();
+    b.store().cancel(b.alpha, job, Actor::program()).await.unwrap();
     assert_eq!(b.in_flight().await, 1, "the call may still be running");
     nothing_but_evidence(b, late_success(b, &claimed)).await;
     assert_eq!((b.in_flight().await, b.tenant(b.alpha).await.in_flight), (0, 0), "now it is over");

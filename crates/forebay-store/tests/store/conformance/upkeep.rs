@@ -7,7 +7,7 @@ use forebay_core::failure::FailureClass;
 use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::Millis;
-use forebay_store::record::{Claim, Claimed, Held, NewJob};
+use forebay_store::record::{Actor, Claim, Claimed, Held, NewJob};
 
 use crate::bundle::{Bundle, LEASE, review, succeeded, used};
 
@@ -32,7 +32,7 @@ pub async fn an_extension_moves_the_lease_of_the_grant_too(b: &Bundle) {
     let claimed = b.claim_one().await;
     b.wait_secs(20);
     assert!(extend(b, &claimed).await);
-    b.store().cancel(b.alpha, job).await.unwrap();
+    b.store().cancel(b.alpha, job, Actor::program()).await.unwrap();
     b.wait(Millis::new(LEASE.get() - 1));
     assert_eq!(b.store().sweep_grants(9).await.unwrap(), 0);
     b.wait(Millis::new(1));
@@ -48,7 +48,7 @@ pub async fn a_stale_or_lapsed_owner_extends_nothing(b: &Bundle) {
     assert!(!extend(b, &unknown).await, "no such job");
     let other = b.accept_one().await;
     let theirs = b.claim_one().await;
-    b.store().cancel(b.alpha, other).await.unwrap();
+    b.store().cancel(b.alpha, other, Actor::program()).await.unwrap();
     b.wait_secs(20);
     let mixed = Claimed { attempt_id: theirs.attempt_id, ..claimed.clone() };
     assert!(extend(b, &mixed).await, "the job is held");
@@ -115,7 +115,7 @@ pub async fn whoever_takes_a_job_is_told_what_it_has_used(b: &Bundle) {
     assert_eq!(rescued.usage.uncertain, Micros(200));
     let expired = b.store().expire(jobs[1]).await.unwrap().unwrap();
     assert_eq!(expired, b.job(jobs[1]).await);
-    let cancelled = b.store().cancel(b.alpha, jobs[2]).await.unwrap().unwrap();
+    let cancelled = b.store().cancel(b.alpha, jobs[2], Actor::program()).await.unwrap().unwrap();
     let forebay_store::record::Cancelled::Done(cancelled) = cancelled else { panic!("it was running") };
     assert_eq!(*cancelled, b.job(jobs[2]).await);
 }
@@ -190,7 +190,7 @@ pub async fn a_deadline_that_has_not_passed_ends_nothing(b: &Bundle) {
 pub async fn permits_of_closed_attempts_come_back_with_their_lease(b: &Bundle) {
     let job = b.accept_one().await;
     b.claim_one().await;
-    b.store().cancel(b.alpha, job).await.unwrap();
+    b.store().cancel(b.alpha, job, Actor::program()).await.unwrap();
     assert_eq!(b.store().sweep_grants(9).await.unwrap(), 0);
     assert_eq!((b.in_flight().await, b.tenant(b.alpha).await.in_flight), (1, 1));
     b.wait(LEASE);

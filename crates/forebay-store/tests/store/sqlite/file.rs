@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use forebay_core::job::State;
 use forebay_core::time::Timestamp;
+use forebay_store::record::{Actor, TenantSettings};
 use forebay_store::sqlite::{SqliteStore, check, migrate};
-use forebay_store::{ManualClock, StoreError};
+use forebay_store::{Access as _, ManualClock, StoreError};
 
 use super::SqliteFile;
 use crate::bundle::{Bundle, START};
@@ -42,7 +43,7 @@ async fn permits_of_a_dead_process_come_back_at_once() {
     let b = Bundle::new(SqliteFile::new()).await;
     let job = b.accept_one().await;
     b.claim_one().await;
-    b.store().cancel(b.alpha, job).await.unwrap();
+    b.store().cancel(b.alpha, job, Actor::program()).await.unwrap();
     b.restart().await;
     assert_eq!(b.store().sweep_grants(9).await.unwrap(), 1);
     b.finish().await;
@@ -112,10 +113,8 @@ fn opens_what_it_is_told_to() {
 fn a_second_migration_changes_nothing() {
     let file = SqliteFile::new();
     let first = migrate(&file.path()).unwrap();
-    assert_eq!(
-        (&first.present[..], &first.applied[..]),
-        (&["ledger".to_owned()][..], &["ledger".to_owned()][..])
-    );
+    assert_eq!(first.applied[..2], ["ledger", "audit"]);
+    assert_eq!(first.present, first.applied);
     let schema = || -> Vec<String> {
         let connection = file.connection();
         let mut statement =
@@ -134,7 +133,7 @@ fn a_second_migration_changes_nothing() {
 fn a_file_of_a_newer_build_is_refused() {
     let file = SqliteFile::new();
     migrate(&file.path()).unwrap();
-    file.connection().execute("INSERT INTO migrations VALUES (2, 'later', 'x', 0)", ()).unwrap();
+    file.connection().execute("INSERT INTO migrations VALUES (999, 'later', 'x', 0)", ()).unwrap();
     for refused in [migrate(&file.path()).err(), check(&file.path()).err(), opened(&file)] {
         let Some(StoreError::Incompatible { reason, .. }) = refused else { panic!("{refused:?}") };
         assert!(reason.contains("a newer build"), "{reason}");
@@ -176,6 +175,23 @@ fn a_check_refuses_what_was_never_migrated() {
     file.connection().execute_batch("CREATE TABLE letters (text TEXT)").unwrap();
     let refused = check(&file.path()).err();
     assert!(matches!(&refused, Some(StoreError::Incompatible { .. })), "{refused:?}");
+}
+
+/// Not even somebody with the file in hand changes by mistake what was audited.
+#[tokio::test]
+async fn audit_rows_stay_as_they_are() {
+    let file = SqliteFile::new();
+    drop(
+        SqliteStore::open(&file.path(), clock())
+            .unwrap()
+            .put_tenant("alpha".to_owned(), TenantSettings::default(), Actor::program())
+            .await
+            .unwrap(),
+    );
+    for statement in ["UPDATE audit SET actor_name = 'nobody'", "DELETE FROM audit"] {
+        let refused = file.connection().execute(statement, ()).unwrap_err().to_string();
+        assert!(refused.contains("audit rows are never"), "{refused}");
+    }
 }
 
 /// The clock may stand lower after a start than the last lease; nobody waits for it to catch up.

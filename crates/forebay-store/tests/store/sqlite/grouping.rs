@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forebay_core::digest::Digest;
-use forebay_store::record::{NewJob, NewKey};
+use forebay_store::record::{Actor, NewJob, NewKey};
 use rusqlite::Connection;
 use tokio::task::JoinSet;
 
@@ -115,7 +115,7 @@ async fn verbs_of_one_group_see_each_other_in_order() {
     };
     let keys = [key("a"), key("b"), key("a")].map(|key| {
         let store = b.store();
-        async move { store.add_key(key).await.is_ok() }
+        async move { store.add_key(key, Actor::program()).await.is_ok() }
     });
     assert_eq!(together(&connection, keys.into()).await, [true, true, false]);
     b.finish().await;

@@ -16,7 +16,7 @@ pub(super) async fn cancel(
     PathId(job): PathId<JobId>,
     _: NoParams,
 ) -> Result<Response, Problem> {
-    match api.app.store.cancel(principal.tenant, job).await? {
+    match api.app.store.cancel(principal.tenant, job, principal.actor()).await? {
         Some(Cancelled::Done(record)) => Ok(answer(&shown(&api, *record).await?)),
         Some(Cancelled::EndedOtherwise(record)) => Err(Problem::new(
             Code::Conflict,

@@ -14,7 +14,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
 use forebay_store::blob::FsBlobs;
-use forebay_store::record::{NewKey, Scope, TenantSettings};
+use forebay_store::record::{Actor, NewKey, Scope, TenantSettings};
 use forebay_store::sqlite::SqliteStore;
 use forebay_store::{Store, SystemClock};
 use http::request::Builder;
@@ -47,7 +47,10 @@ impl Bench {
         let settings = Settings::for_database(folder.path().join("forebay.db"));
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(&settings.database, Arc::new(SystemClock)).unwrap());
-        store.put_tenant(DEFAULT_TENANT.to_owned(), TenantSettings::default()).await.unwrap();
+        store
+            .put_tenant(DEFAULT_TENANT.to_owned(), TenantSettings::default(), Actor::program())
+            .await
+            .unwrap();
         let app = App {
             blobs: Arc::new(FsBlobs::open(folder.path().join("blobs")).unwrap()),
             revisions: Arc::new(Revisions::open(Arc::clone(&store), definitions::DEFAULT).await.unwrap()),
@@ -64,7 +67,12 @@ impl Bench {
     async fn key(&self, tenant: &str, scopes: &[Scope]) -> String {
         let tenant = match self.app.store.tenant(tenant).await.unwrap() {
             Some(tenant) => tenant,
-            None => self.app.store.put_tenant(tenant.to_owned(), TenantSettings::default()).await.unwrap(),
+            None => self
+                .app
+                .store
+                .put_tenant(tenant.to_owned(), TenantSettings::default(), Actor::program())
+                .await
+                .unwrap(),
         };
         let minted = mint_key();
         let key = NewKey {
@@ -75,7 +83,7 @@ impl Bench {
             scopes: scopes.to_vec(),
             expires_at: None,
         };
-        self.app.store.add_key(key).await.unwrap();
+        self.app.store.add_key(key, Actor::program()).await.unwrap();
         minted.text.expose_secret().to_owned()
     }
 
