@@ -10,9 +10,11 @@
 //! * [`grant`] and [`window`]: capacity and money, reserved at the claim and settled to what was used.
 //! * [`request`]: strict parsing, the normal form of a request, and its hash.
 //! * [`extract`]: what a model's answer about a document must pass before it may be called a success.
+//! * [`dataset`]: master data that answers are compared with.
 //! * [`definition`]: tasks, models, pools, providers and policies, ready to use.
 
 pub mod attempt;
+pub mod dataset;
 pub mod definition;
 pub mod digest;
 pub mod event;

@@ -20,6 +20,16 @@ pub const METADATA_KEY_CHARS: usize = 64;
 pub const METADATA_VALUE_CHARS: usize = 512;
 /// Bytes of a document.
 pub const DOCUMENT_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of a dataset, as it is sent.
+pub const DATASET_BYTES: usize = 16 * 1024 * 1024;
+/// Rows of a dataset.
+pub const DATASET_ROWS: usize = 100_000;
+/// Columns of a dataset.
+pub const DATASET_COLUMNS: usize = 64;
+/// Characters of a column's name.
+pub const DATASET_COLUMN_CHARS: usize = 64;
+/// Bytes of one value in a dataset.
+pub const DATASET_CELL_BYTES: usize = 4 * 1024;
 /// Bytes of a task's JSON Schema.
 pub const SCHEMA_BYTES: usize = 64 * 1024;
 /// Bytes of a provider's whole reply.

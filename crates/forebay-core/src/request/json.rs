@@ -16,7 +16,7 @@ use crate::request::fault::child;
 use crate::request::json::numbers::Numbers;
 use crate::text::storable;
 
-mod numbers;
+pub(crate) mod numbers;
 
 /// How much a JSON text may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub fn parse_within(bytes: &[u8], limits: JsonLimits) -> Result<Value, JsonFault
     Ok(value)
 }
 
-fn utf8(bytes: &[u8]) -> Result<&str, JsonFault> {
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, JsonFault> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return Err(JsonFault {
             kind: JsonFaultKind::ByteOrderMark,
@@ -192,7 +192,7 @@ fn out_of_range() -> String {
 
 /// Names a fault that `serde_json` found. Its errors have no kinds finer than "syntax", so its words are read;
 /// a test holds each of them.
-fn foreign_fault(error: &serde_json::Error, limits: JsonLimits) -> (JsonFaultKind, String) {
+pub(crate) fn foreign_fault(error: &serde_json::Error, limits: JsonLimits) -> (JsonFaultKind, String) {
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or_default();
     match said {

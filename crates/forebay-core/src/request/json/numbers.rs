@@ -5,18 +5,18 @@
 /// `serde_json` turns an integer that does not fit 64 bits into a double without a word, and its quick
 /// conversion of decimals can miss the nearest double by one. So whenever it hands over a double, this finds
 /// the digits it was made from. Texts without such numbers are never looked at.
-pub(super) struct Numbers<'t> {
+pub(crate) struct Numbers<'t> {
     text: &'t str,
     at: usize,
 }
 
 impl<'t> Numbers<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self { text, at: 0 }
     }
 
     /// The next number that is no 64-bit integer. The text must be valid JSON as far as that number.
-    pub(super) fn next_float(&mut self) -> Option<&'t str> {
+    pub(crate) fn next_float(&mut self) -> Option<&'t str> {
         loop {
             match self.text.as_bytes().get(self.at)? {
                 b'"' => self.skip_string(),
