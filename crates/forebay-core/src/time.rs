@@ -41,6 +41,12 @@ impl Timestamp {
         Self(self.0.div_euclid(DAY) * DAY)
     }
 
+    /// Its day in UTC. Times outside the calendar, which no clock gives, count as its first day.
+    pub fn date(self) -> jiff::civil::Date {
+        jiff::Timestamp::from_millisecond(self.0)
+            .map_or(jiff::civil::Date::MIN, |at| at.to_zoned_datetime(jiff::tz::TimeZone::UTC).date())
+    }
+
     /// Midnight, UTC, of the first day of the same month.
     pub fn start_of_month(self) -> Self {
         let first = jiff::Timestamp::from_millisecond(self.0)

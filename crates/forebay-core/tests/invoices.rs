@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
-use forebay_core::extract::{Evaluation, Policy, Repair, Schema, correction, evaluate};
+use forebay_core::extract::{Evaluation, Policy, References, Repair, Schema, correction, evaluate};
 use forebay_core::failure::FailureClass;
+use forebay_core::time::Timestamp;
 use serde_json::{Value, json};
 
 const NAMES: [&str; 9] = [
@@ -69,8 +70,12 @@ fn schema() -> Schema {
     Schema::compile(&json_file("invoice.schema.json")).unwrap()
 }
 
+fn today() -> References<'static> {
+    References::on(Timestamp::from_millis(1_767_225_600_000).date())
+}
+
 fn evaluated(name: &str, answer: &str) -> Evaluation {
-    evaluate(answer, false, &file(&format!("{name}.txt")), &schema(), &policy())
+    evaluate(answer, false, &file(&format!("{name}.txt")), &schema(), &policy(), &today())
 }
 
 /// The codes of the findings with their fields.
@@ -269,7 +274,7 @@ fn each_imperfection_is_named() {
 #[test]
 fn complete_json_that_was_stopped_does_not_pass() {
     let answer = file("coolblue1.answer.json");
-    let evaluation = evaluate(&answer, true, &file("coolblue1.txt"), &schema(), &policy());
+    let evaluation = evaluate(&answer, true, &file("coolblue1.txt"), &schema(), &policy(), &today());
     assert_eq!(codes(&evaluation), [("truncated", "")]);
     assert_eq!(evaluation.failure_class(), Some(FailureClass::Truncated));
 }
@@ -280,7 +285,7 @@ fn amounts(net: &str, tax: &str, total: &str) -> Evaluation {
     let rules = json!({"version": 1, "amounts": {"net": "/net", "tax": "/tax", "total": "/total"}});
     let policy: Policy = serde_json::from_value(rules).unwrap();
     let answer = format!(r#"{{"output": {{"net": {net}, "tax": {tax}, "total": {total}}}}}"#);
-    evaluate(&answer, false, "", &schema, &policy)
+    evaluate(&answer, false, "", &schema, &policy, &today())
 }
 
 #[test]

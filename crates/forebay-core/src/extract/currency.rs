@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_currency_is_found_as_code_or_as_alias() {
         let stands = |text: &str, code: &str| {
-            stands_in(&rule(), text, &Span { start: 0, end: text.len(), line: 1 }, code)
+            stands_in(&rule(), text, &Span { start: 0, end: text.len(), line: 1, page: None }, code)
         };
         assert!(stands("Totaal € 717,97", "EUR"));
         assert!(stands("34,73EUR", "EUR"));
@@ -96,6 +96,9 @@ mod tests {
         assert!(!stands("VERS 4", "INR"));
         assert!(!stands("€ 717,97", "USD"));
         let canadian = "CA$4.11";
-        assert!(!stands_in(&rule(), canadian, &Span { start: 2, end: 7, line: 1 }, "USD"), "context counts");
+        assert!(
+            !stands_in(&rule(), canadian, &Span { start: 2, end: 7, line: 1, page: None }, "USD"),
+            "context counts"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Dates in the output: days of the calendar, in a plausible time, in order.
 
+use jiff::Span;
 use jiff::civil::Date;
 use serde_json::Value;
 
@@ -12,11 +13,11 @@ pub(super) fn iso(text: &str) -> Option<Date> {
 }
 
 /// Checks every date that the policy names.
-pub(super) fn check(rules: &[DateRule], output: &Value, findings: &mut Findings) {
+pub(super) fn check(rules: &[DateRule], today: Date, output: &Value, findings: &mut Findings) {
     for rule in rules {
         match read(rule, output) {
             Ok(Some(date)) => {
-                check_plausible(rule, date, findings);
+                check_plausible(rule, today, date, findings);
                 check_order(rule, date, rules, output, findings);
             }
             Ok(None) => {}
@@ -37,15 +38,25 @@ fn read(rule: &DateRule, output: &Value) -> Result<Option<Date>, Finding> {
     })
 }
 
-fn check_plausible(rule: &DateRule, date: Date, findings: &mut Findings) {
-    let message = match (rule.earliest, rule.latest) {
-        (Some(earliest), _) if date < earliest => {
-            format!("{date} is before {earliest}, the first plausible day")
-        }
-        (_, Some(latest)) if date > latest => format!("{date} is after {latest}, the last plausible day"),
+fn check_plausible(rule: &DateRule, today: Date, date: Date, findings: &mut Findings) {
+    let oldest = rule.max_age_days.map(|days| today.saturating_sub(span_of(days)));
+    let newest = rule.max_future_days.map(|days| today.saturating_add(span_of(days)));
+    let message = match (rule.earliest.max(oldest), earlier(rule.latest, newest)) {
+        (Some(first), _) if date < first => format!("{date} is before {first}, the first plausible day"),
+        (_, Some(last)) if date > last => format!("{date} is after {last}, the last plausible day"),
         _ => return,
     };
     findings.push(Finding::new(FindingCode::DateImplausible, rule.field.as_str(), message));
+}
+
+/// So many days, or as many as the calendar has.
+fn span_of(days: u32) -> Span {
+    Span::new().days(days.min(7_000_000))
+}
+
+/// The earlier of two days, one of which may be unknown.
+fn earlier(a: Option<Date>, b: Option<Date>) -> Option<Date> {
+    a.into_iter().chain(b).min()
 }
 
 fn check_order(rule: &DateRule, date: Date, rules: &[DateRule], output: &Value, findings: &mut Findings) {
@@ -70,10 +81,11 @@ mod tests {
         let rules: Vec<DateRule> = serde_json::from_value(json!([
             {"field": "/invoice_date", "earliest": "2000-01-01", "latest": "2099-12-31"},
             {"field": "/due_date", "not_before_field": "/invoice_date"},
+            {"field": "/posted", "max_future_days": 1, "max_age_days": 365},
         ]))
         .unwrap();
         let mut findings = Findings::default();
-        check(&rules, output, &mut findings);
+        check(&rules, jiff::civil::date(2024, 2, 29), output, &mut findings);
         findings.into_vec().into_iter().map(|finding| (finding.code.name(), finding.pointer)).collect()
     }
 
@@ -111,6 +123,11 @@ mod tests {
             codes(&json!({"invoice_date": "2100-01-01"})),
             [("date_implausible", "/invoice_date".to_owned())]
         );
+        for (day, plausible) in
+            [("2024-03-01", true), ("2024-03-02", false), ("2023-03-01", true), ("2023-02-28", false)]
+        {
+            assert_eq!(codes(&json!({"posted": day})).is_empty(), plausible, "{day}");
+        }
         let swapped = json!({"invoice_date": "2023-04-04", "due_date": "2023-03-20"});
         assert_eq!(codes(&swapped), [("date_order", "/due_date".to_owned())]);
     }

@@ -10,10 +10,11 @@ use serde_json::Value;
 use crate::extract::amounts::{Amount, Output};
 use crate::extract::answer::Quote;
 use crate::extract::finding::{Finding, FindingCode, Findings, shown};
-use crate::extract::pointer::{self, Pointer};
+use crate::extract::pointer::Pointer;
 use crate::extract::policy::{EvidenceRule, Policy};
 use crate::extract::resolve::{Resolver, Span, find_whole, fold};
 use crate::extract::{currency, dates, number, written_date};
+use crate::request::fault::escape;
 
 /// Lines between two quotes that may continue each other: a description that wraps in its column.
 const WRAP_LINES: usize = 5;
@@ -110,9 +111,7 @@ fn collect_leaves<'v>(value: &'v Value, pointer: &mut String, leaves: &mut Vec<(
     };
     match value {
         Value::Null => {}
-        Value::Object(members) => {
-            members.iter().for_each(|(name, value)| enter(&pointer::escape(name), value))
-        }
+        Value::Object(members) => members.iter().for_each(|(name, value)| enter(&escape(name), value)),
         Value::Array(elements) => {
             elements.iter().enumerate().for_each(|(index, value)| enter(&index.to_string(), value));
         }

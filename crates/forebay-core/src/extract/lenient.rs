@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rust_decimal::Decimal;
 use serde_json::{Map, Number, Value};
 
-use crate::extract::pointer;
 use crate::extract::repair::{Repair, Unreadable};
 use crate::limits;
+use crate::request::fault::escape;
 
 /// Reads one value from a place in a text.
 pub(super) struct Reader<'t> {
@@ -75,7 +75,7 @@ impl<'t> Reader<'t> {
                 Some('"' | '\'' | '“' | '„' | '”') => self.string()?,
                 _ => return Err(self.expected("a member's name in quotation marks")),
             };
-            let outer = self.enter(&pointer::escape(&name));
+            let outer = self.enter(&escape(&name));
             if members.contains_key(&name) {
                 return Err(Unreadable::DuplicateMember { pointer: self.pointer.clone() });
             }

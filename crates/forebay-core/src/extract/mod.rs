@@ -24,6 +24,7 @@ mod lenient;
 mod number;
 mod pointer;
 mod policy;
+mod references;
 mod repair;
 mod resolve;
 mod schema;
@@ -38,6 +39,7 @@ pub use evidence::Evidence;
 pub use finding::{Finding, FindingCode, MAX_FINDINGS, MESSAGE_CHARS};
 pub use pointer::{NotAPointer, Pointer};
 pub use policy::{AmountsRule, CurrencyRule, DateRule, EvidenceRule, LineAmounts, Policy, PolicyError};
+pub use references::References;
 pub use repair::{Repair, Repaired, Unreadable, repair};
 pub use resolve::{Resolver, Span, fold};
 pub use schema::{MAX_SCHEMA_FINDINGS, Schema, SchemaError};
@@ -90,6 +92,7 @@ pub fn evaluate(
     document: &str,
     schema: &Schema,
     policy: &Policy,
+    references: &References<'_>,
 ) -> Evaluation {
     let answer = answer::read(answer);
     let mut findings = Findings::default();
@@ -105,13 +108,14 @@ pub fn evaluate(
     if let Some(value) = &answer.output {
         findings.extend(schema.check(value));
         let output = Output { value, inexact_numbers: &answer.inexact_numbers };
-        check_policy(policy, output, &evidence, document, &mut findings);
+        check_policy(policy, references, output, &evidence, document, &mut findings);
     }
     Evaluation { output: answer.output, findings: findings.into_vec(), evidence, repairs: answer.repairs }
 }
 
 fn check_policy(
     policy: &Policy,
+    references: &References<'_>,
     output: Output<'_>,
     evidence: &[Evidence],
     document: &str,
@@ -124,7 +128,7 @@ fn check_policy(
     if let Some(rule) = &policy.currency {
         currency::check(rule, output.value, findings);
     }
-    dates::check(&policy.dates, output.value, findings);
+    dates::check(&policy.dates, references.today, output.value, findings);
     evidence::check(policy, output, evidence, document, findings);
 }
 
@@ -156,7 +160,9 @@ mod tests {
         let schema = Schema::compile(&json!({"required": ["supplier"]})).unwrap();
         let policy =
             json!({"version": 1, "required": ["/supplier", "/lines", "/lines/*/name"], "evidence": {}});
-        evaluate(answer, truncated, "Acme\nBolt", &schema, &serde_json::from_value(policy).unwrap())
+        let policy = serde_json::from_value(policy).unwrap();
+        let references = References::on(jiff::civil::date(2024, 2, 29));
+        evaluate(answer, truncated, "Acme\nBolt", &schema, &policy, &references)
     }
 
     const GOOD: &str = r#"{"output": {"supplier": "Acme", "lines": [{"name": "Bolt"}]}, "evidence":

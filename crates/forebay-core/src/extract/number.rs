@@ -399,7 +399,7 @@ mod tests {
     fn only_whole_numbers_inside_the_span_count() {
         let stands = |document: &str, part: &str, value: &str| {
             let start = document.find(part).unwrap();
-            let span = Span { start, end: start + part.len(), line: 1 };
+            let span = Span { start, end: start + part.len(), line: 1, page: None };
             stands_in(document, &span, value.parse().unwrap())
         };
         assert!(stands("Totaal € 717,97", "€ 717,97", "717.97"));
@@ -419,7 +419,7 @@ mod tests {
             }
             let start = floor(&marks, start.min(marks.len()));
             let end = floor(&marks, (start + length).min(marks.len()));
-            stands_in(&marks, &Span { start, end, line: 1 }, Decimal::ONE);
+            stands_in(&marks, &Span { start, end, line: 1, page: None }, Decimal::ONE);
         }
     }
 }

@@ -97,11 +97,6 @@ fn is_index(segment: &str) -> bool {
     !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A member's name as a segment of a pointer.
-pub(super) fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
 impl TryFrom<String> for Pointer {
     type Error = NotAPointer;
 

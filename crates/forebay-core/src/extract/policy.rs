@@ -101,6 +101,12 @@ pub struct DateRule {
     /// The last plausible day.
     #[serde(default, with = "optional_date_text", skip_serializing_if = "Option::is_none")]
     pub latest: Option<Date>,
+    /// How many days it may lie after the day on which the answer is evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_future_days: Option<u32>,
+    /// How many days it may lie before that day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_age_days: Option<u32>,
     /// Another date of this policy that it may not precede.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before_field: Option<Pointer>,

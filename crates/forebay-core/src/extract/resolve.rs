@@ -12,6 +12,9 @@ pub struct Span {
     pub end: usize,
     /// The line of its first byte, counted from 1.
     pub line: usize,
+    /// The page of its first byte, counted from 1; absent where the document has no pages. A form feed begins one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<usize>,
 }
 
 /// A document, made ready for finding many quotes in it.
@@ -23,6 +26,8 @@ pub struct Resolver<'d> {
     /// step from this byte of the document.
     steps: Vec<Step>,
     line_starts: Vec<usize>,
+    /// Where pages end; none where the document has no pages.
+    form_feeds: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +51,8 @@ impl<'d> Resolver<'d> {
         }
         let line_starts =
             std::iter::once(0).chain(document.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Self { document, folded, steps, line_starts }
+        let form_feeds = document.match_indices('\u{c}').map(|(at, _)| at).collect();
+        Self { document, folded, steps, line_starts, form_feeds }
     }
 
     /// The document.
@@ -72,7 +78,9 @@ impl<'d> Resolver<'d> {
         let last = self.folded[..folded_end].chars().next_back().map_or(0, char::len_utf8);
         let last = self.original(folded_end - last);
         let end = last + self.document[last..].chars().next().map_or(0, char::len_utf8);
-        Span { start, end, line: self.line_starts.partition_point(|line| *line <= start) }
+        let line = self.line_starts.partition_point(|line| *line <= start);
+        let page = self.form_feeds.partition_point(|form_feed| *form_feed < start) + 1;
+        Span { start, end, line, page: (!self.form_feeds.is_empty()).then_some(page) }
     }
 
     /// The byte of the document that became this byte of the folded text.
@@ -256,6 +264,19 @@ mod tests {
         assert_eq!(resolver.find("four").unwrap().line, 4);
         assert_eq!(resolver.find_from("one", 1).unwrap().start, 15);
         assert_eq!(resolver.find_from("one", 16), None);
+    }
+
+    #[test]
+    fn pages_are_counted_where_there_are_any() {
+        let resolver = Resolver::new("one\n\u{c}two\nthree\u{c}");
+        let page = |quote| resolver.find(quote).unwrap().page;
+        assert_eq!((page("one"), page("two"), page("three")), (Some(1), Some(2), Some(2)));
+        assert_eq!(resolver.find("one two").unwrap().page, Some(1), "a place is where it begins");
+        let without = Resolver::new("one\ntwo").find("two").unwrap();
+        assert_eq!(
+            serde_json::to_value(without).unwrap(),
+            serde_json::json!({"start": 4, "end": 7, "line": 2})
+        );
     }
 
     fn text() -> impl Strategy<Value = String> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::digest::Digest;
 use crate::extract::finding::{Finding, FindingCode};
-use crate::extract::pointer;
 use crate::limits;
+use crate::request::fault::escape;
 use crate::text;
 
 /// Findings that one check returns at most.
@@ -85,7 +85,7 @@ fn finding(error: &ValidationError<'_>) -> Finding {
     let place = error.instance_path().as_str();
     match error.kind() {
         ValidationErrorKind::Required { property: Value::String(name) } => {
-            let pointer = format!("{place}/{}", pointer::escape(name));
+            let pointer = format!("{place}/{}", escape(name));
             Finding::new(FindingCode::Schema, pointer, "the schema requires this member, and it is absent")
         }
         _ => Finding::new(FindingCode::Schema, place, error.to_string()),

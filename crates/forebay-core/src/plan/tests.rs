@@ -8,7 +8,7 @@ use crate::definition::{
     AtBudget, Deadlines, Endpoint, Extraction, Model, OnUnknown, Pool, PoolLimits, Provider, StructuredOutput,
 };
 use crate::digest::Digest;
-use crate::extract::{Policy, Schema, evaluate};
+use crate::extract::{Policy, References, Schema, evaluate};
 use crate::failure::FailureClass;
 use crate::money::Price;
 use crate::prompt::Prompt;
@@ -83,7 +83,9 @@ fn prompt(text: &str) -> Input {
 /// What an answer leaves in the journal.
 fn entry(answer: &str, truncated: bool) -> Entry {
     let extraction = extraction();
-    let evaluation = evaluate(answer, truncated, DOCUMENT, &extraction.schema, &extraction.policy);
+    let references = References::on(jiff::civil::date(2024, 2, 29));
+    let evaluation =
+        evaluate(answer, truncated, DOCUMENT, &extraction.schema, &extraction.policy, &references);
     Entry::Extraction { answer: answer.to_owned(), evaluation }
 }
 

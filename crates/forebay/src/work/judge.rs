@@ -2,7 +2,7 @@
 
 use forebay_core::attempt::{Outcome, Usage};
 use forebay_core::definition::{Extraction, Task, TaskKind};
-use forebay_core::extract::{self, Evaluation};
+use forebay_core::extract::{self, Evaluation, References};
 use forebay_core::failure::FailureClass;
 use forebay_core::job::Failure;
 use forebay_core::lifecycle::Failed;
@@ -75,13 +75,13 @@ pub(super) async fn judge(
     };
     match (&prepared.task.kind, &report.result) {
         (TaskKind::Extract(extraction), Ok(Answer::Chat { text, .. })) => {
-            let entry = extraction_entry(extraction, prepared, text, false);
+            let entry = extraction_entry(worker, extraction, prepared, text, false);
             conclude(worker, prepared, claimed, close, entry).await
         }
         // An answer that was cut is looked at like any other, and never passes.
         (TaskKind::Extract(extraction), Err(failure)) if failure.class == FailureClass::Truncated => {
             let text = report.partial.as_deref().unwrap_or_default();
-            let entry = extraction_entry(extraction, prepared, text, true);
+            let entry = extraction_entry(worker, extraction, prepared, text, true);
             conclude(worker, prepared, claimed, close, entry).await
         }
         (TaskKind::Llm { .. }, Ok(Answer::Chat { text, finish_reason })) => {
@@ -103,8 +103,16 @@ pub(super) async fn judge(
     }
 }
 
-fn extraction_entry(extraction: &Extraction, prepared: &Prepared, text: &str, cut: bool) -> Entry {
-    let evaluation = extract::evaluate(text, cut, &prepared.document, &extraction.schema, &extraction.policy);
+fn extraction_entry(
+    worker: &Worker,
+    extraction: &Extraction,
+    prepared: &Prepared,
+    text: &str,
+    cut: bool,
+) -> Entry {
+    let Extraction { schema, policy, .. } = extraction;
+    let references = References::on(worker.app.store.now().date());
+    let evaluation = extract::evaluate(text, cut, &prepared.document, schema, policy, &references);
     Entry::Extraction { answer: text.to_owned(), evaluation }
 }
 
