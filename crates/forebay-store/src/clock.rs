@@ -6,6 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use forebay_core::time::{Millis, Timestamp};
 
+use crate::failpoint;
+
 /// Tells the time.
 pub trait Clock: Send + Sync {
     /// Now.
@@ -20,7 +22,8 @@ impl Clock for SystemClock {
     #[allow(clippy::disallowed_methods, reason = "the one home of the wall clock")]
     fn now(&self) -> Timestamp {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+        let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_millis(millis.saturating_add(failpoint::clock_offset_millis()))
     }
 }
 

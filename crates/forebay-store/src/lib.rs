@@ -7,6 +7,7 @@
 pub mod blob;
 pub mod clock;
 mod error;
+pub mod failpoint;
 pub mod record;
 pub mod sqlite;
 mod verbs;

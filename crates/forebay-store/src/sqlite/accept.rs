@@ -18,7 +18,7 @@ type Answer = Result<Accepted, AcceptRefused>;
 #[async_trait]
 impl Accept for SqliteStore {
     async fn accept(&self, job: NewJob) -> Result<Answer, StoreError> {
-        self.write(move |tx| accept(tx, &job)).await
+        self.write("accept", move |tx| accept(tx, &job)).await
     }
 }
 

@@ -24,7 +24,7 @@ impl Access for SqliteStore {
         settings: TenantSettings,
         by: Actor,
     ) -> Result<TenantRecord, StoreError> {
-        self.write(move |tx| put_tenant(tx, &name, &settings, &by)).await
+        self.write("put_tenant", move |tx| put_tenant(tx, &name, &settings, &by)).await
     }
 
     async fn tenant(&self, name: &str) -> Result<Option<TenantRecord>, StoreError> {
@@ -47,7 +47,7 @@ impl Access for SqliteStore {
     }
 
     async fn add_key(&self, key: NewKey, by: Actor) -> Result<KeyRecord, StoreError> {
-        self.write(move |tx| add_key(tx, &key, &by)).await
+        self.write("add_key", move |tx| add_key(tx, &key, &by)).await
     }
 
     async fn key_by_digest(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError> {
@@ -59,7 +59,7 @@ impl Access for SqliteStore {
     }
 
     async fn revoke_key(&self, tenant: i64, id: KeyId, by: Actor) -> Result<Option<KeyRecord>, StoreError> {
-        self.write(move |tx| revoke_key(tx, tenant, id, &by)).await
+        self.write("revoke_key", move |tx| revoke_key(tx, tenant, id, &by)).await
     }
 }
 

@@ -25,7 +25,7 @@ const EXPIRED: usize = 200;
 #[async_trait]
 impl Claims for SqliteStore {
     async fn claim(&self, claim: Claim) -> Result<ClaimReply, StoreError> {
-        self.write(move |tx| Round::open(tx, &claim)?.run()).await
+        self.write("claim", move |tx| Round::open(tx, &claim)?.run()).await
     }
 
     async fn work(&self, jobs: Vec<JobId>) -> Result<Vec<Work>, StoreError> {
@@ -33,7 +33,8 @@ impl Claims for SqliteStore {
     }
 
     async fn extend(&self, held: Vec<Held>, lease: Millis) -> Result<Vec<Extended>, StoreError> {
-        self.write(move |tx| held.iter().map(|held| extend::extend(tx, held, lease)).collect()).await
+        self.write("extend", move |tx| held.iter().map(|held| extend::extend(tx, held, lease)).collect())
+            .await
     }
 }
 

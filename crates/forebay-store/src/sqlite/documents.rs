@@ -13,7 +13,7 @@ use crate::{Documents, StoreError};
 #[async_trait]
 impl Documents for SqliteStore {
     async fn add_document(&self, document: NewDocument) -> Result<(DocumentRecord, bool), StoreError> {
-        self.write(move |tx| add(tx, &document)).await
+        self.write("add_document", move |tx| add(tx, &document)).await
     }
 
     async fn document(&self, tenant: i64, digest: Digest) -> Result<Option<DocumentRecord>, StoreError> {

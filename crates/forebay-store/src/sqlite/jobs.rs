@@ -26,7 +26,7 @@ impl Jobs for SqliteStore {
     }
 
     async fn cancel(&self, tenant: i64, job: JobId, by: Actor) -> Result<Option<Cancelled>, StoreError> {
-        self.write(move |tx| cancel(tx, tenant, job, &by)).await
+        self.write("cancel", move |tx| cancel(tx, tenant, job, &by)).await
     }
 
     async fn result(&self, tenant: i64, job: JobId) -> Result<Option<ResultRecord>, StoreError> {

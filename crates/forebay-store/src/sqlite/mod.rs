@@ -34,7 +34,7 @@ use std::sync::Arc;
 use forebay_core::event::Origin;
 use forebay_core::id::Incarnation;
 
-use crate::{Clock, StoreError};
+use crate::{Clock, StoreError, failpoint};
 use lock::FileLock;
 pub use migrate::{MigrationReport, check, migrate};
 use readers::Readers;
@@ -101,12 +101,21 @@ impl SqliteStore {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Runs a write in the writer's next transaction. It happens even if the caller stops waiting.
+    /// Runs a write in the writer's next transaction. It happens even if the caller stops waiting. `name` is
+    /// the verb's: tests end the process at its commit ([`failpoint`]).
     async fn write<T: Send + 'static>(
         &self,
-        verb: impl FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+        name: &'static str,
+        mut verb: impl FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.inner.writer.run(verb).await
+        let written = self.inner.writer.run(move |tx| {
+            let value = verb(tx)?;
+            failpoint::reach(name, "before_commit");
+            Ok(value)
+        });
+        let value = written.await?;
+        failpoint::reach(name, "after_commit");
+        Ok(value)
     }
 
     /// Runs a read on a connection of its own, on a consistent state.

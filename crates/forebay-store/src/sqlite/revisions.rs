@@ -14,7 +14,7 @@ use crate::{Revisions, StoreError};
 #[async_trait]
 impl Revisions for SqliteStore {
     async fn apply_revision(&self, revision: NewRevision) -> Result<RevisionRecord, StoreError> {
-        self.write(move |tx| apply(tx, &revision)).await
+        self.write("apply_revision", move |tx| apply(tx, &revision)).await
     }
 
     async fn active_revision(&self) -> Result<Option<RevisionRecord>, StoreError> {

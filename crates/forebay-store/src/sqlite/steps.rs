@@ -20,7 +20,7 @@ const DEFAULT_COOLDOWN: Millis = Millis::from_secs(1);
 #[async_trait]
 impl Steps for SqliteStore {
     async fn commit_step(&self, commit: StepCommit) -> Result<Committed, StoreError> {
-        self.write(move |tx| commit_step(tx, &commit)).await
+        self.write("commit_step", move |tx| commit_step(tx, &commit)).await
     }
 }
 

@@ -27,7 +27,7 @@ impl Upkeep for SqliteStore {
     }
 
     async fn rescue(&self, job: JobId, lost: Failed) -> Result<Option<JobRecord>, StoreError> {
-        self.write(move |tx| rescue(tx, job, &lost)).await
+        self.write("rescue", move |tx| rescue(tx, job, &lost)).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<JobId>, StoreError> {
@@ -40,7 +40,7 @@ impl Upkeep for SqliteStore {
     }
 
     async fn expire(&self, job: JobId) -> Result<Option<JobRecord>, StoreError> {
-        self.write(move |tx| expire(tx, job)).await
+        self.write("expire", move |tx| expire(tx, job)).await
     }
 
     async fn sweep_grants(&self, limit: usize) -> Result<usize, StoreError> {
@@ -54,7 +54,7 @@ impl Upkeep for SqliteStore {
         if lapsed.is_empty() {
             return Ok(0);
         }
-        self.write(move |tx| sweep(tx, &lapsed)).await
+        self.write("sweep_grants", move |tx| sweep(tx, &lapsed)).await
     }
 }
 

@@ -169,7 +169,7 @@ mod tests {
     async fn a_write_that_panics_fails_alone() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("forebay.db"), Arc::new(SystemClock)).unwrap();
-        let panics = store.write::<()>(|_| panic!("as a test wants it"));
+        let panics = store.write::<()>("panics", |_| panic!("as a test wants it"));
         let writes = store.put_tenant("other".to_owned(), TenantSettings::default(), Actor::program());
         let (panicked, written) = tokio::join!(panics, writes);
         assert!(matches!(panicked, Err(StoreError::Database(_))));

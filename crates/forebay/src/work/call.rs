@@ -7,6 +7,7 @@ use forebay_core::plan::ModelRequest;
 use forebay_core::plan::extract::answer_schema;
 use forebay_core::time::Millis;
 use forebay_gateway::{Call, ChatCall, EmbeddingsCall, Report, ResponseFormat, Target};
+use forebay_store::failpoint;
 use forebay_store::record::Claimed;
 use secrecy::SecretString;
 use serde_json::Value;
@@ -26,7 +27,11 @@ pub(super) async fn make(worker: &Worker, prepared: &Prepared, claimed: &Claimed
     };
     let deadlines = deadlines(worker, prepared, provider);
     let call = call(prepared);
-    worker.gateway.call(&target, &call, deadlines, claimed.attempt_id, worker.app.store.now()).await
+    let now = worker.app.store.now();
+    failpoint::reach("call", "before_send");
+    let report = worker.gateway.call(&target, &call, deadlines, claimed.attempt_id, now).await;
+    failpoint::reach("call", "after_reply");
+    report
 }
 
 fn target(provider: &Provider) -> Result<Target, String> {

@@ -60,6 +60,14 @@ impl Server {
 
     /// As above, with more of the environment set.
     pub fn start_with(home: &Home, provider: &str, environment: &[(&str, &str)]) -> Self {
+        Self::try_start(home, provider, environment).unwrap_or_else(|said| {
+            let log = std::fs::read_to_string(home.path().join("server.log")).unwrap_or_default();
+            panic!("the server said {said:?} and logged:\n{log}")
+        })
+    }
+
+    /// As above, for a server that may end before it listens: then what it said until then.
+    pub fn try_start(home: &Home, provider: &str, environment: &[(&str, &str)]) -> Result<Self, String> {
         let log = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -79,12 +87,17 @@ impl Server {
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output");
         BufReader::new(stdout).read_line(&mut line).expect("its first line");
-        let hello: Value = serde_json::from_str(&line).unwrap_or_else(|_| {
-            let log = std::fs::read_to_string(home.path().join("server.log")).unwrap_or_default();
-            panic!("the server said {line:?} and logged:\n{log}")
-        });
+        let Ok(hello) = serde_json::from_str::<Value>(&line) else {
+            child.wait().expect("its end");
+            return Err(line);
+        };
         let url = hello["url"].as_str().expect("its address").to_owned();
-        Self { child, url, key: home.admin_key(), http: client() }
+        Ok(Self { child, url, key: home.admin_key(), http: client() })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("its status").is_some()
     }
 
     /// Kills it as a crash would: no handler runs, nothing is flushed.

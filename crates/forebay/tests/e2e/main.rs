@@ -11,6 +11,7 @@
 mod capacity;
 mod command_line;
 mod crash;
+mod failpoints;
 mod harness;
 mod journey;
 mod real_model;

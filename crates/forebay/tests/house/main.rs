@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
 mod documents;
+mod failpoints;
 mod imports;
 mod shape;
 mod source;

@@ -1,6 +1,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use forebay_store::failpoint;
 use forebay_store::record::Accepted;
 use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -24,6 +25,7 @@ pub(super) async fn submit(
     payload.must_be_json()?;
     let key = idempotency_key(&headers)?;
     let accepted = api.intake.submit(&principal, key, payload.bytes).await?;
+    failpoint::reach("submit", "before_answer");
     Ok(answer(&accepted))
 }
 

@@ -1,0 +1,279 @@
+//! The process ends at every place where a step that changes the ledger begins or ends. A new one on the same
+//! store goes on from there: nothing accepted is lost, nothing happens twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay::sim::SimHandle;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::harness::{Home, PATIENCE, Server, data, definitions, simulator};
+use crate::journey::eventually;
+
+/// What leads to a place.
+enum Lead {
+    /// A job is submitted and run.
+    Submit,
+    /// A call takes longer than a heartbeat.
+    Slow,
+    /// A worker died during its call.
+    Lost,
+    /// A job waits beyond its deadline.
+    Late,
+    /// A job is cancelled during its call.
+    Cancel,
+    /// A job was cancelled, and its worker died before it gave its permit back.
+    Swept,
+    /// A request of an administrator.
+    Request(Method, &'static str, fn() -> Value),
+    /// A key is revoked.
+    RevokeKey,
+    /// A document is uploaded.
+    Upload,
+}
+
+/// Every place, and what leads there. A test holds this list and the code together.
+fn places() -> Vec<(&'static str, Lead)> {
+    let tenant = || Lead::Request(Method::PUT, "/v1/tenants/other", || json!({"max_in_flight": 7}));
+    let key = || Lead::Request(Method::POST, "/v1/keys", || json!({"name": "k", "scopes": ["read"]}));
+    let apply = || {
+        let source = || json!({"source": definitions("http://127.0.0.1:9/v1", "max_in_flight = 9", "")});
+        Lead::Request(Method::POST, "/v1/revisions", source)
+    };
+    vec![
+        ("accept.before_commit", Lead::Submit),
+        ("accept.after_commit", Lead::Submit),
+        ("submit.before_answer", Lead::Submit),
+        ("claim.before_commit", Lead::Submit),
+        ("claim.after_commit", Lead::Submit),
+        ("call.before_send", Lead::Submit),
+        ("call.after_reply", Lead::Submit),
+        ("commit_step.before_commit", Lead::Submit),
+        ("commit_step.after_commit", Lead::Submit),
+        ("extend.before_commit", Lead::Slow),
+        ("extend.after_commit", Lead::Slow),
+        ("rescue.before_commit", Lead::Lost),
+        ("rescue.after_commit", Lead::Lost),
+        ("expire.before_commit", Lead::Late),
+        ("expire.after_commit", Lead::Late),
+        ("cancel.before_commit", Lead::Cancel),
+        ("cancel.after_commit", Lead::Cancel),
+        ("sweep_grants.before_commit", Lead::Swept),
+        ("sweep_grants.after_commit", Lead::Swept),
+        ("apply_revision.before_commit", apply()),
+        ("apply_revision.after_commit", apply()),
+        ("put_tenant.before_commit", tenant()),
+        ("put_tenant.after_commit", tenant()),
+        ("add_key.before_commit", key()),
+        ("add_key.after_commit", key()),
+        ("revoke_key.before_commit", Lead::RevokeKey),
+        ("revoke_key.after_commit", Lead::RevokeKey),
+        ("add_document.before_commit", Lead::Upload),
+        ("add_document.after_commit", Lead::Upload),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn wherever_the_process_ends_the_next_one_goes_on() {
+    // Enough at the same time to keep the machine busy while servers start.
+    let slots = Arc::new(Semaphore::new(4));
+    let mut running = JoinSet::new();
+    for (place, lead) in places() {
+        let slots = Arc::clone(&slots);
+        running.spawn(async move {
+            let _slot = slots.acquire().await.unwrap();
+            Stage::new(place, lead).await.play().await;
+        });
+    }
+    while let Some(ended) = running.join_next().await {
+        ended.unwrap();
+    }
+}
+
+/// One store, its provider, and the jobs that were submitted by their keys.
+struct Stage {
+    place: &'static str,
+    lead: Lead,
+    home: Home,
+    sim: SimHandle,
+}
+
+impl Stage {
+    async fn new(place: &'static str, lead: Lead) -> Self {
+        let scenario = json!({"defaults": {"first_token_ms": 20}, "rules": [
+            {"match": {"contains": "[hang once]"}, "times": 1, "fault": "hang"},
+            {"match": {"contains": "[slow]"}, "first_token_ms": 500},
+        ]});
+        let (home, sim) = (Home::new(), simulator(&scenario).await);
+        let task = "attempt_total_ms = 20000\non_unknown = \"retry\"\n\
+                    [tasks.chat.retry]\nbase_ms = 20\ncap_ms = 100\nmax_attempts = 20\ncommit_margin_ms = 100";
+        let server = Server::start(&home, &sim.base_url());
+        server.apply(&definitions(&sim.base_url(), "max_in_flight = 1", task)).await;
+        server.kill_9();
+        Self { place, lead, home, sim }
+    }
+
+    fn start(&self, failpoints: &str) -> Result<Server, String> {
+        let environment =
+            [("FAILPOINTS", failpoints), ("FOREBAY_LEASE_MS", "900"), ("FOREBAY_HEARTBEAT_MS", "100")];
+        Server::try_start(&self.home, &self.sim.base_url(), &environment)
+    }
+
+    fn start_well(&self) -> Server {
+        self.start("").unwrap_or_else(|said| panic!("{}: {said}", self.place))
+    }
+
+    async fn play(&self) {
+        self.prepare().await;
+        let ended = match self.start(&format!("{}=abort", self.place)) {
+            Ok(mut server) => self.until_it_ends(&mut server).await,
+            // It ended while it started.
+            Err(_) => true,
+        };
+        assert!(ended, "{}: the process does not come there", self.place);
+        let server = self.start_well();
+        self.act(&server, 0).await.unwrap_or_else(|error| panic!("{}: {error}", self.place));
+        self.drained(&server).await;
+        self.judge(&server).await;
+    }
+
+    /// What has to be there before the process comes to the place.
+    async fn prepare(&self) {
+        match self.lead {
+            Lead::Lost => {
+                let server = self.start_well();
+                submit(&server, "lost", "[hang once]", None).await.unwrap();
+                self.called().await;
+                server.kill_9();
+            }
+            Lead::Swept => {
+                // The worker hears that its job was cancelled, and dies before that is committed.
+                let held = self.home.path().join("held");
+                let plan = format!("commit_step.before_commit=hold:{}", held.display());
+                let server = self.start(&plan).unwrap();
+                let job = submit(&server, "swept", "[hang once]", None).await.unwrap();
+                self.called().await;
+                cancel(&server, &job).await.unwrap();
+                eventually("the worker reports", || held.with_extension("here").exists()).await;
+                server.kill_9();
+            }
+            _ => {}
+        }
+    }
+
+    /// Does what leads to the place until the process has ended.
+    async fn until_it_ends(&self, server: &mut Server) -> bool {
+        let began = std::time::Instant::now();
+        for nth in 0.. {
+            self.act(server, nth).await.ok();
+            for _ in 0..20 {
+                if server.has_ended() {
+                    return true;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            if began.elapsed() > PATIENCE {
+                return false;
+            }
+        }
+        unreachable!("the loop has no end");
+    }
+
+    /// Does it once. What had no answer is done again after the process has ended, as a client would.
+    async fn act(&self, server: &Server, nth: usize) -> Result<(), String> {
+        let key = format!("nr-{nth}");
+        match self.lead {
+            Lead::Submit => submit(server, &key, "quick", None).await.map(drop),
+            Lead::Slow => submit(server, &key, "[slow]", None).await.map(drop),
+            Lead::Lost | Lead::Swept => Ok(()),
+            Lead::Late => {
+                submit(server, "in-the-way", "[hang once]", None).await?;
+                submit(server, &key, "late", Some(400)).await.map(drop)
+            }
+            Lead::Cancel => {
+                let job = submit(server, &key, "[hang once]", None).await?;
+                self.called().await;
+                cancel(server, &job).await
+            }
+            Lead::Request(ref method, path, body) => {
+                answered(server.request(method.clone(), path).json(&body())).await.map(drop)
+            }
+            Lead::RevokeKey => {
+                let body = json!({"name": "revoked", "scopes": ["read"]});
+                let key = answered(server.request(Method::POST, "/v1/keys").json(&body)).await?;
+                let path = format!("/v1/keys/{}", key["key_id"].as_str().unwrap());
+                answered(server.request(Method::DELETE, &path)).await.map(drop)
+            }
+            Lead::Upload => {
+                let upload =
+                    server.request(Method::POST, "/v1/documents").header("Content-Type", "text/plain");
+                answered(upload.body("a document")).await.map(drop)
+            }
+        }
+    }
+
+    /// Waits until the provider has a call.
+    async fn called(&self) {
+        eventually("a call is under way", || !self.sim.requests(0).is_empty()).await;
+    }
+
+    /// Waits until the machines have nothing left to do.
+    async fn drained(&self, server: &Server) {
+        let began = std::time::Instant::now();
+        for state in ["READY", "RUNNING", "RETRY_SCHEDULED"] {
+            while server.get(&format!("/v1/jobs?state={state}&limit=1")).await["data"] != json!([]) {
+                assert!(began.elapsed() < PATIENCE, "{}: the jobs do not end", self.place);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+    }
+
+    async fn judge(&self, server: &Server) {
+        let jobs = server.get("/v1/jobs?limit=200").await;
+        for job in data(&jobs) {
+            let late = job["failure"]["class"] == "deadline";
+            let fine = match self.lead {
+                Lead::Late if late => true,
+                Lead::Swept => job["state"] == "CANCELLED",
+                // What was not committed did not happen: the next worker may have been first.
+                Lead::Cancel => {
+                    job["state"] == "CANCELLED"
+                        || (self.place == "cancel.before_commit" && job["state"] == "SUCCEEDED")
+                }
+                _ => job["state"] == "SUCCEEDED",
+            };
+            assert!(fine, "{}: {job}", self.place);
+        }
+    }
+}
+
+/// Submits a job under a key; the same key again is the same job.
+async fn submit(server: &Server, key: &str, prompt: &str, ttl: Option<u64>) -> Result<String, String> {
+    let mut body = json!({"task": "chat", "input": {"prompt": prompt}});
+    if let Some(ttl) = ttl {
+        body["ttl_ms"] = json!(ttl);
+    }
+    let ask = server.request(Method::POST, "/v1/jobs").header("Idempotency-Key", key).json(&body);
+    let accepted = answered(ask).await?;
+    Ok(accepted["job_id"].as_str().expect("a job id").to_owned())
+}
+
+async fn cancel(server: &Server, job: &str) -> Result<(), String> {
+    let request = server.request(Method::POST, &format!("/v1/jobs/{job}/cancel"));
+    let answer = request.send().await.map_err(|error| error.to_string())?;
+    // A conflict says that the job has ended by itself.
+    assert!(answer.status().is_success() || answer.status() == StatusCode::CONFLICT, "{}", answer.status());
+    Ok(())
+}
+
+/// The answer to a request that must succeed if it is answered at all.
+async fn answered(request: reqwest::RequestBuilder) -> Result<Value, String> {
+    let answer = request.send().await.map_err(|error| error.to_string())?;
+    let status = answer.status();
+    let body = answer.text().await.map_err(|error| error.to_string())?;
+    assert!(status.is_success(), "{status} {body}");
+    Ok(serde_json::from_str(&body).unwrap_or_default())
+}
