@@ -13,10 +13,10 @@ use tokio::sync::{Notify, broadcast};
 use crate::StoreError;
 use crate::record::{
     AcceptRefused, Accepted, Actor, AttemptRecord, AuditPage, AuditQuery, Cancelled, Changed, Claim,
-    ClaimReply, Committed, DocumentRecord, EventPage, EventQuery, Extended, Held, JobPage, JobQuery,
-    JobRecord, KeyRecord, Lapsed, NewDocument, NewJob, NewKey, NewRevision, PoolStatus, Queue, ResultRecord,
-    ReviewRecord, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings, UsageQuery, UsageRow,
-    Work,
+    ClaimReply, Committed, DatasetPut, DatasetRecord, DocumentRecord, EventPage, EventQuery, Extended, Held,
+    JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, NewDataset, NewDocument, NewJob, NewKey, NewRevision,
+    PoolStatus, Queue, ResultRecord, ReviewRecord, RevisionRecord, StepCommit, StepRecord, TenantRecord,
+    TenantSettings, UsageQuery, UsageRow, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -33,6 +33,8 @@ pub trait Store:
     + Audit
     + Revisions
     + Documents
+    + Datasets
+    + Fingerprints
     + Signals
 {
 }
@@ -50,6 +52,8 @@ impl<T> Store for T where
         + Audit
         + Revisions
         + Documents
+        + Datasets
+        + Fingerprints
         + Signals
 {
 }
@@ -207,6 +211,44 @@ pub trait Revisions: Send + Sync {
 
     /// A revision by its number.
     async fn revision(&self, number: u32) -> Result<Option<RevisionRecord>, StoreError>;
+}
+
+/// Master data by tenant, name and version. The content is in the blob store before the row is.
+#[async_trait]
+pub trait Datasets: Send + Sync {
+    /// Makes this the latest version of the dataset, unless the latest has the same content.
+    async fn put_dataset(&self, dataset: NewDataset) -> Result<DatasetPut, StoreError>;
+
+    /// A version of a dataset, or its latest.
+    async fn dataset(
+        &self,
+        tenant: i64,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<Option<DatasetRecord>, StoreError>;
+
+    /// The versions of a dataset, newest first.
+    async fn dataset_versions(
+        &self,
+        tenant: i64,
+        name: &str,
+        most: usize,
+    ) -> Result<Vec<DatasetRecord>, StoreError>;
+
+    /// The latest version of each dataset of a tenant, by name.
+    async fn datasets(&self, tenant: i64) -> Result<Vec<DatasetRecord>, StoreError>;
+}
+
+/// What successful jobs were about, by tenant and task. Jobs take fingerprints as they succeed.
+#[async_trait]
+pub trait Fingerprints: Send + Sync {
+    /// The job that succeeded with a fingerprint.
+    async fn fingerprint_holder(
+        &self,
+        tenant: i64,
+        task: &str,
+        fingerprint: Digest,
+    ) -> Result<Option<JobId>, StoreError>;
 }
 
 /// Documents by tenant and digest. The bytes are in the blob store before the row is.

@@ -31,16 +31,19 @@ pub enum AuditAction {
     RevisionApply,
     /// A job was ended by request.
     JobCancel,
+    /// A new version of a dataset was sent.
+    DatasetPut,
 }
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [AuditAction; 5] = [
+    pub const ALL: [AuditAction; 6] = [
         AuditAction::TenantPut,
         AuditAction::KeyCreate,
         AuditAction::KeyRevoke,
         AuditAction::RevisionApply,
         AuditAction::JobCancel,
+        AuditAction::DatasetPut,
     ];
 
     /// The name in the API and the database.
@@ -51,6 +54,7 @@ impl AuditAction {
             AuditAction::KeyRevoke => "key.revoke",
             AuditAction::RevisionApply => "revision.apply",
             AuditAction::JobCancel => "job.cancel",
+            AuditAction::DatasetPut => "dataset.put",
         }
     }
 

@@ -4,6 +4,7 @@ mod accept;
 mod access;
 mod audit;
 mod claim;
+mod dataset;
 mod job;
 mod log;
 mod step;
@@ -15,6 +16,7 @@ pub use access::{
 };
 pub use audit::{Actor, AuditAction, AuditPage, AuditQuery, AuditRecord};
 pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, Work};
+pub use dataset::{DatasetPut, DatasetRecord, NewDataset};
 pub use job::{
     AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, PoolStatus, Queue, ResultRecord,
     ReviewRecord, StepRecord, UsageQuery, UsageRow,

@@ -67,6 +67,8 @@ pub enum Then {
         entry: Bytes,
         /// What the job is worth.
         result: NewResult,
+        /// What it is about, where its policy says so: no other job of the task may have succeeded with the same.
+        fingerprint: Option<Digest>,
     },
     /// The last step is done, and a person must decide.
     Review {
@@ -125,4 +127,10 @@ pub enum Committed {
     },
     /// The job belongs to somebody else, or has ended: nothing but evidence was written.
     Lost,
+    /// Another job has succeeded with the same fingerprint: nothing was written, and the job is still the
+    /// caller's to commit otherwise.
+    Duplicate {
+        /// The other job.
+        of: JobId,
+    },
 }

@@ -88,6 +88,12 @@ impl<'r, 's> Columns<'r, 's> {
         Ok(self.get::<Option<String>>()?.and_then(|word| from_name(&word)))
     }
 
+    /// A JSON text that is there.
+    pub(super) fn json<T: serde::de::DeserializeOwned>(&mut self) -> Read<T> {
+        let text: String = self.get()?;
+        serde_json::from_str(&text).map_err(|_| self.unreadable(Type::Text, "not the JSON that is expected"))
+    }
+
     /// A JSON text.
     pub(super) fn maybe_json(&mut self) -> Read<Option<serde_json::Value>> {
         let text: Option<String> = self.get()?;

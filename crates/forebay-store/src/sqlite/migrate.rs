@@ -34,7 +34,8 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[Migration] = &[migration!(1, "ledger"), migration!(2, "audit")];
+const MIGRATIONS: &[Migration] =
+    &[migration!(1, "ledger"), migration!(2, "audit"), migration!(3, "datasets")];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";

@@ -10,7 +10,7 @@ use forebay_core::time::Millis;
 use super::columns::split;
 use super::settle::{self, Permit};
 use super::transaction::Tx;
-use super::{SqliteStore, queue, reviews, save, sql};
+use super::{SqliteStore, fingerprints, queue, reviews, save, sql};
 use crate::record::{Committed, Held, JobRecord, NewResult, NewStep, StepCommit, Then};
 use crate::{Steps, StoreError};
 
@@ -37,6 +37,11 @@ fn commit_step(tx: &Tx<'_>, commit: &StepCommit) -> Result<Committed, StoreError
         Ok(change) => change,
         Err(_not_the_owner) => return lost(tx, commit),
     };
+    if let Then::Succeed { fingerprint: Some(fingerprint), .. } = &commit.then
+        && let Some(of) = fingerprints::held_by_another(tx, &record, *fingerprint)?
+    {
+        return Ok(Committed::Duplicate { of });
+    }
     if !settle::settle(tx, &held(commit), &commit.close, Permit::Return)? {
         return lost(tx, commit);
     }
@@ -113,7 +118,12 @@ fn advance(tx: &Tx<'_>, before: &JobRecord, change: Change, then: &Then) -> Resu
         _ => save::save(tx, before, change)?,
     };
     match (state, then, review) {
-        (State::Succeeded, Then::Succeed { result, .. }, _) => insert_result(tx, &after, result)?,
+        (State::Succeeded, Then::Succeed { result, fingerprint, .. }, _) => {
+            insert_result(tx, &after, result)?;
+            if let Some(fingerprint) = fingerprint {
+                fingerprints::take(tx, &after, *fingerprint)?;
+            }
+        }
         (State::ReviewRequired, _, Some(review)) => reviews::open(tx, &after, review)?,
         _ => {}
     }

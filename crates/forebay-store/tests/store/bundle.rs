@@ -19,7 +19,9 @@ use forebay_store::record::{
 };
 use forebay_store::{ManualClock, Store, StoreError};
 
-pub use build::{LEASE, MAIN, closed, failed, next, not_sent, review, succeed, succeeded, try_failed, used};
+pub use build::{
+    LEASE, MAIN, closed, failed, next, not_sent, review, succeed, succeed_about, succeeded, try_failed, used,
+};
 
 /// 2026-12-01T10:00:00Z: the first of a month, ten hours into its day.
 pub const START: Timestamp = Timestamp::from_millis(1_796_119_200_000);
@@ -161,6 +163,7 @@ impl Bundle {
         match self.commit(claimed, close, then).await {
             Committed::Done { state, .. } => state,
             Committed::Lost => panic!("{} was lost", claimed.job_id),
+            Committed::Duplicate { of } => panic!("{} is a duplicate of {of}", claimed.job_id),
         }
     }
 

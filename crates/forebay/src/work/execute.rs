@@ -152,6 +152,9 @@ fn noted(worker: &Worker, claimed: &Claimed, commit: &StepCommit, committed: &Co
             worker.app.metrics.stale_commit();
             debug!(job = %claimed.job_id, class, "the job belongs to somebody else: only evidence was kept");
         }
+        Committed::Duplicate { of } => {
+            tracing::error!(job = %claimed.job_id, %of, "a result without a fingerprint was taken for a duplicate");
+        }
     }
     if !matches!(commit.then, Then::Release) {
         count(worker, &commit.close);

@@ -169,7 +169,14 @@ async fn then(
         }
         Next::End(Conclusion::Succeed(output)) => {
             let output = store(json_bytes(&output)?).await?;
-            (None, Then::Succeed { entry: journaled, result: NewResult { output, provenance } })
+            (
+                None,
+                Then::Succeed {
+                    entry: journaled,
+                    result: NewResult { output, provenance },
+                    fingerprint: None,
+                },
+            )
         }
         Next::End(Conclusion::Review(failure)) => {
             let review = review(&prepared.task, evaluation, provenance)?;

@@ -153,8 +153,14 @@ pub fn next(step: NewStep) -> Then {
 }
 
 pub fn succeed() -> Then {
+    succeed_about(None)
+}
+
+/// A success of a job that is about this.
+pub fn succeed_about(fingerprint: Option<Digest>) -> Then {
     let output = Bytes::Inline(br#""yes""#.to_vec());
-    Then::Succeed { entry: entry(), result: NewResult { output, provenance: b"{}".to_vec() } }
+    let result = NewResult { output, provenance: b"{}".to_vec() };
+    Then::Succeed { entry: entry(), result, fingerprint }
 }
 
 fn doubt() -> NewReview {

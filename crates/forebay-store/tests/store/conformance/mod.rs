@@ -7,7 +7,9 @@ pub mod audit;
 pub mod cancel;
 pub mod capacity;
 pub mod claim;
+pub mod datasets;
 pub mod documents;
+pub mod duplicates;
 pub mod fairness;
 pub mod histories;
 pub mod log;
@@ -176,6 +178,20 @@ macro_rules! cases {
                 jobs_are_found_by_state_task_and_time,
                 jobs_are_found_by_metadata,
                 the_queue_says_what_stands_in_the_way,
+            }
+            datasets {
+                versions_are_counted_and_stay,
+                the_same_content_again_is_no_new_version,
+                a_dataset_is_its_tenants,
+                only_on_the_version_that_was_seen,
+                as_many_as_a_tenant_may_have,
+                a_new_version_is_audited,
+            }
+            duplicates {
+                a_second_success_about_the_same_is_refused_and_may_be_committed_otherwise,
+                of_many_at_once_one_succeeds,
+                fingerprints_belong_to_a_tenant_and_a_task,
+                who_is_not_the_owner_takes_nothing,
             }
             documents {
                 a_document_is_kept_once,

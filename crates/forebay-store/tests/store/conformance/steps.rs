@@ -101,7 +101,7 @@ pub async fn bytes_in_blobs_stay_references(b: &Bundle) {
     let claimed = b.claim_one().await;
     let (entry, output) = (Bytes::Blob(Digest::of(b"entry")), Bytes::Blob(Digest::of(b"output")));
     let result = NewResult { output: output.clone(), provenance: b"{}".to_vec() };
-    let then = Then::Succeed { entry: entry.clone(), result };
+    let then = Then::Succeed { entry: entry.clone(), result, fingerprint: None };
     b.commit_own(&claimed, succeeded(used(1, 1)), then).await;
     assert_eq!(b.store().steps(b.alpha, job).await.unwrap()[0].entry, Some(entry));
     assert_eq!(b.store().result(b.alpha, job).await.unwrap().unwrap().output, output);

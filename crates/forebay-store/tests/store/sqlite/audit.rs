@@ -55,6 +55,11 @@ const FAULTS: &[(&str, &str)] = &[
         "SELECT hex(id) FROM jobs WHERE claimable AND NOT key_first",
     ),
     (
+        "a fingerprint is held by a job of its tenant and task that succeeded",
+        "SELECT hex(f.job_id) FROM fingerprints f LEFT JOIN jobs j ON j.id = f.job_id
+         WHERE (j.tenant, j.task, j.state) IS NOT (f.tenant, f.task, 'SUCCEEDED')",
+    ),
+    (
         "a job has its input and its current step",
         "SELECT hex(j.id) FROM jobs j
          LEFT JOIN inputs i ON i.job_id = j.id
