@@ -104,6 +104,8 @@ pub enum AcceptRefused {
     },
     /// The document is not, or no longer, the tenant's.
     NoDocument,
+    /// There is no such tenant, or it is gone.
+    NoTenant,
     /// The budget can't pay for the first call, and the task says to refuse then.
     Budget {
         /// What is left of it.

@@ -65,7 +65,7 @@ fn refused(tx: &Tx<'_>, job: &NewJob) -> Result<Option<AcceptRefused>, StoreErro
         Ok((c.count::<u64>()?, c.maybe_count::<u64>()?, c.count::<u64>()?))
     })?;
     let Some((pending, limit, everywhere)) = load else {
-        return Err(StoreError::Corrupt(format!("tenant {} is not in the store", job.tenant)));
+        return Ok(Some(AcceptRefused::NoTenant));
     };
     if let Some(limit) = limit.filter(|limit| pending >= *limit) {
         return Ok(Some(AcceptRefused::TenantFull { limit }));

@@ -46,6 +46,9 @@ pub enum Refused {
         /// What is left.
         left: Micros,
     },
+    /// The caller's tenant is gone since its key was looked at.
+    #[error("the key's tenant is not there any more")]
+    NoTenant,
     /// Definitions that this build can't read.
     #[error("the job can't be prepared: {0}")]
     Unreadable(String),
@@ -68,6 +71,7 @@ impl From<AcceptRefused> for Refused {
             AcceptRefused::SystemFull { limit } => Refused::SystemFull { limit },
             AcceptRefused::Budget { left } => Refused::Budget { left },
             AcceptRefused::NoDocument => Refused::no_document(),
+            AcceptRefused::NoTenant => Refused::NoTenant,
         }
     }
 }

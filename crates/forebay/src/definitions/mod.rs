@@ -63,7 +63,8 @@ pub fn no_files(_path: &str) -> io::Result<String> {
 ///
 /// Everything that is wrong, in the order of the text.
 pub fn load(source: &str, files: Files<'_>) -> Result<Definitions, Vec<DefinitionFault>> {
-    load_with(source, files, &|name| std::env::var(name).ok())
+    // What is not UTF-8 is set all the same, and must not be taken for absent.
+    load_with(source, files, &|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
 }
 
 /// Makes definitions ready to use in a given environment.

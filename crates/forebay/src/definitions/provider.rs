@@ -32,9 +32,12 @@ fn base_url(
     if let Some(wrong) = wrong_url(&written.base_url) {
         faults.at(&within(path, "base_url"), wrong);
     }
-    let variable = written.base_url_env.as_deref();
-    let from_variable = variable.and_then(variables).filter(|url| !url.is_empty());
-    if let Some(wrong) = from_variable.as_deref().and_then(wrong_url) {
+    let from_variable = written.base_url_env.as_deref().and_then(variables);
+    if from_variable.as_deref() == Some("") {
+        // Taken for absent, it would send every document to the address that stands in the definitions.
+        let message = "this variable is set, but empty: unset it, or set it to an address";
+        faults.at(&within(path, "base_url_env"), message);
+    } else if let Some(wrong) = from_variable.as_deref().and_then(wrong_url) {
         faults.at(&within(path, "base_url_env"), format!("this variable is set, but {wrong}"));
     }
     let url = from_variable.as_deref().unwrap_or(&written.base_url);
@@ -47,8 +50,10 @@ fn wrong_url(url: &str) -> Option<&'static str> {
         return Some("an address starts with https:// or http://, like https://api.openai.com/v1");
     };
     let host = rest.split('/').next().unwrap_or_default();
-    if host.is_empty() || url.contains(char::is_whitespace) {
+    if host.is_empty() {
         Some("the address names no host")
+    } else if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Some("an address consists of visible ASCII characters")
     } else if host.contains('@') {
         Some("an address holds no credentials; use api_key_env or api_key_file")
     } else if url.contains(['?', '#']) {

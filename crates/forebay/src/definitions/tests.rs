@@ -63,13 +63,13 @@ fn a_variable_overrides_the_address_where_it_is_set() {
         definitions.map(|definitions| definitions.providers["sim"].base_url.clone())
     };
     assert_eq!(url(Some("http://10.0.0.1:80/v1/")).unwrap(), "http://10.0.0.1:80/v1");
-    assert_eq!(url(Some("")).unwrap(), "http://127.0.0.1:7121/v1");
     assert_eq!(url(None).unwrap(), "http://127.0.0.1:7121/v1");
-    let fault = said(&url(Some("10.0.0.1")).unwrap_err());
-    assert!(
-        fault.contains("providers.sim.base_url_env = \"SIM_URL\" at line 5: this variable is set, but"),
-        "{fault}"
-    );
+    for (value, why) in [("10.0.0.1", "an address starts"), ("", "empty"), ("http://\u{fffd}", "an address")]
+    {
+        let fault = said(&url(Some(value)).unwrap_err());
+        let named = "providers.sim.base_url_env = \"SIM_URL\" at line 5: this variable is set, but ";
+        assert!(fault.contains(&format!("{named}{why}")), "{value}: {fault}");
+    }
 }
 
 #[test]

@@ -49,7 +49,16 @@ fn secret(credential: &Credential) -> Result<SecretString, String> {
             format!("the file {path}, which holds the provider's key, can't be read: {error}")
         }),
     };
-    found.map(|key| SecretString::from(key.trim().to_owned()))
+    let found = found?;
+    match found.trim() {
+        "" => Err(match credential {
+            Credential::Env(name) => {
+                format!("the environment variable {name}, which holds the provider's key, is empty")
+            }
+            Credential::File(path) => format!("the file {path}, which holds the provider's key, is empty"),
+        }),
+        key => Ok(SecretString::from(key.to_owned())),
+    }
 }
 
 fn not_called(message: String) -> Report {

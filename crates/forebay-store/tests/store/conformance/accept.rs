@@ -152,17 +152,25 @@ pub async fn a_job_that_is_not_due_yet_waits(b: &Bundle) {
 
 /// A write that fails takes nothing else of its group with it.
 pub async fn one_bad_job_does_not_fail_its_neighbours(b: &Bundle) {
-    const NOBODY: i64 = 4_711;
+    let taken = b.accept_one().await;
     let mut calls = tokio::task::JoinSet::new();
     for nth in 0..60 {
-        let tenant = if nth % 20 == 7 { NOBODY } else { b.alpha };
-        let (store, job) = (b.store(), b.new_job_of(tenant));
-        calls.spawn(async move { (tenant, store.accept(job).await) });
+        let (store, mut job) = (b.store(), b.new_job());
+        let bad = nth % 20 == 7;
+        if bad {
+            job.id = taken;
+        }
+        calls.spawn(async move { (bad, store.accept(job).await) });
     }
-    for (tenant, answer) in calls.join_all().await {
-        assert_eq!(answer.is_ok(), tenant != NOBODY, "{answer:?}");
+    for (bad, answer) in calls.join_all().await {
+        assert_eq!(answer.is_err(), bad, "{answer:?}");
     }
-    assert_eq!(b.tenant(b.alpha).await.pending_jobs, 57);
+    assert_eq!(b.tenant(b.alpha).await.pending_jobs, 58);
+}
+
+/// A caller whose tenant is not there is refused; nothing is wrong with the store.
+pub async fn a_tenant_that_is_not_there_is_refused(b: &Bundle) {
+    assert_eq!(b.submit(b.new_job_of(4_711)).await, Err(AcceptRefused::NoTenant));
 }
 
 /// A cancelled request never cancels a write.

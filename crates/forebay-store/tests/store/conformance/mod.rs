@@ -40,6 +40,7 @@ macro_rules! cases {
                 a_budget_that_can_not_pay_the_first_call_refuses_where_the_task_says_so,
                 a_job_that_is_not_due_yet_waits,
                 one_bad_job_does_not_fail_its_neighbours,
+                a_tenant_that_is_not_there_is_refused,
                 a_caller_that_stops_waiting_does_not_undo_the_write,
                 what_was_given_is_what_is_found,
             }

@@ -92,6 +92,7 @@ impl From<Refused> for Problem {
             Refused::TenantFull { .. } => Problem::new(Code::QuotaExceeded, detail).retry_after(FULL_RETRY),
             Refused::SystemFull { .. } => Problem::new(Code::Overloaded, detail).retry_after(FULL_RETRY),
             Refused::Budget { .. } => Problem::new(Code::BudgetExhausted, detail).retry_after(BUDGET_RETRY),
+            Refused::NoTenant => Problem::new(Code::Unauthorized, detail),
             Refused::Unreadable(reason) => {
                 error!(reason, "a job can't be prepared");
                 Problem::internal()
