@@ -23,7 +23,8 @@ pub enum Input {
 /// Texts that one job may embed; what OpenAI's endpoint takes in one call.
 pub const EMBED_TEXTS: usize = 2_048;
 
-const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
+/// Who speaks in a message.
+pub const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
 const NAMES: [&str; 5] = ["messages", "prompt", "embed", "document", "text"];
 
 impl Input {

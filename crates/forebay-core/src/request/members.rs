@@ -94,7 +94,7 @@ impl<'f> Members<'f> {
 }
 
 /// The whole number that a value is, however it is written: `1`, `1.0` and `1e0` are the same request.
-pub(super) fn whole_number(value: &Value) -> Option<i64> {
+pub fn whole_number(value: &Value) -> Option<i64> {
     /// Beyond this, a double no longer knows every whole number.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     value.as_i64().or_else(|| {

@@ -22,5 +22,6 @@ mod properties;
 pub use fault::{MemberCode, MemberFault};
 pub use input::Input;
 pub use json::{JsonFault, JsonFaultKind, JsonLimits};
+pub use members::whole_number;
 pub use stored::{NotStored, StoredRequest};
 pub use submission::{Series, Submission, TaskRef, When, request_digest};

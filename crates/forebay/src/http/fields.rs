@@ -1,6 +1,7 @@
 //! Members of small JSON bodies, read one by one; all faults are told at once.
 
 use forebay_core::request::fault::{MemberCode, MemberFault, child};
+use forebay_core::request::whole_number;
 use forebay_core::time::Timestamp;
 use serde_json::{Map, Value};
 
@@ -34,14 +35,15 @@ impl Fields {
         self.fault(MemberCode::InvalidMember, pointer, message);
     }
 
-    /// A member, where `read` understands it; `null` is as good as absent.
+    /// A member, where `read` understands it. `null` is a value that hardly anything understands: what is absent
+    /// is left out.
     pub(super) fn optional<T>(
         &mut self,
         name: &str,
         expected: &str,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<T> {
-        let value = self.members.remove(name).filter(|value| !value.is_null())?;
+        let value = self.members.remove(name)?;
         let read = read(&value);
         if read.is_none() {
             self.invalid(name, format!("expected {expected}"));
@@ -56,8 +58,7 @@ impl Fields {
         expected: &str,
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<T> {
-        if self.members.get(name).is_none_or(Value::is_null) {
-            self.members.remove(name);
+        if !self.members.contains_key(name) {
             let pointer = child(&self.pointer, name);
             self.fault(MemberCode::MissingMember, pointer, format!("expected {expected}"));
             return None;
@@ -67,7 +68,7 @@ impl Fields {
 
     /// A whole number that is not negative.
     pub(super) fn whole(&mut self, name: &str) -> Option<u64> {
-        let read = |value: &Value| value.as_u64().filter(|number| i64::try_from(*number).is_ok());
+        let read = |value: &Value| u64::try_from(whole_number(value)?).ok();
         self.optional(name, "a whole number of 0 or more", read)
     }
 
@@ -107,9 +108,13 @@ impl Fields {
     }
 }
 
-/// A text that is not empty and has up to so many characters.
+/// A text for people: up to so many characters, at least one of them visible, and no control characters but line
+/// breaks and tabs.
 pub(super) fn short_text(value: &Value, most: usize) -> Option<String> {
-    let fits = |text: &&str| !text.trim().is_empty() && text.chars().count() <= most;
+    let hidden = |char: char| char.is_control() && !matches!(char, '\n' | '\r' | '\t');
+    let blank = |char: char| char.is_whitespace() || char == '\u{feff}';
+    let fits =
+        |text: &&str| text.chars().count() <= most && !text.contains(hidden) && !text.chars().all(blank);
     value.as_str().filter(fits).map(str::to_owned)
 }
 
@@ -135,6 +140,7 @@ mod tests {
             told,
             [
                 ("invalid_member", "/limit"),
+                ("invalid_member", "/note"),
                 ("missing_member", "/name"),
                 ("unknown_member", "/budget/limt"),
                 ("unknown_member", "/x~1y"),

@@ -50,7 +50,7 @@ pub(super) fn routes() -> Vec<Route> {
                     vec![
                         ("application/toml", Schemas::text),
                         ("text/toml", Schemas::text),
-                        ("application/json", Schemas::reference::<RevisionBody>),
+                        ("application/json", Schemas::request::<RevisionBody>),
                     ],
                 )
                 .gives::<Revision>(201, "The new active revision")
@@ -119,9 +119,13 @@ fn read(payload: &Payload) -> Result<(String, Option<String>), Problem> {
         Some("application/json") => {}
         Some("text/toml" | "application/toml" | "text/plain") => {
             let text = String::from_utf8(payload.bytes.to_vec());
-            return text
-                .map(|text| (text, None))
-                .map_err(|_| Problem::new(Code::InvalidMember, "the definitions are not UTF-8"));
+            return match text {
+                Ok(text) if text.trim().is_empty() => {
+                    Err(Problem::new(Code::InvalidMember, "the definitions are empty"))
+                }
+                Ok(text) => Ok((text, None)),
+                Err(_) => Err(Problem::new(Code::InvalidMember, "the definitions are not UTF-8")),
+            };
         }
         _ => {
             let detail = "send the definitions as application/toml, or as application/json with `source`";
@@ -129,8 +133,9 @@ fn read(payload: &Payload) -> Result<(String, Option<String>), Problem> {
         }
     }
     let mut fields = Fields::of(parse(&payload.bytes)?);
-    let source =
-        fields.required("source", "the definitions as text", |value| value.as_str().map(str::to_owned));
+    let source = fields.required("source", "the definitions as text, not empty", |value| {
+        value.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
+    });
     let comment = fields.text("comment", COMMENT_CHARS);
     fields.end()?;
     Ok((source.unwrap_or_default(), comment))
@@ -152,7 +157,9 @@ mod tests {
         let json = r#"{"source": "a = 1", "comment": "why"}"#;
         assert_eq!(sent("application/json", json), Ok(("a = 1".to_owned(), Some("why".to_owned()))));
         assert_eq!(sent("application/json", r#"{"comment": "why"}"#), Err("missing_member"));
-        assert_eq!(sent("application/json", r#"{"source": "", "commment": ""}"#), Err("unknown_member"));
+        assert_eq!(sent("application/json", r#"{"source": " "}"#), Err("invalid_member"));
+        assert_eq!(sent("text/toml", "\n"), Err("invalid_member"));
+        assert_eq!(sent("application/json", r#"{"source": "a = 1", "commment": ""}"#), Err("unknown_member"));
         assert_eq!(sent("application/x-www-form-urlencoded", "a=1"), Err("unsupported_media_type"));
     }
 }

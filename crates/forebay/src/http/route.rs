@@ -190,7 +190,7 @@ impl Doc {
 
     /// A JSON body of this shape.
     pub(super) fn takes<T: ToSchema>(self, description: &'static str, example: Value) -> Self {
-        let mut this = self.takes_raw(description, vec![(JSON, Schemas::reference::<T>)]);
+        let mut this = self.takes_raw(description, vec![(JSON, Schemas::request::<T>)]);
         if let Some(body) = &mut this.body {
             body.example = Some(example);
         }
@@ -266,7 +266,7 @@ impl Doc {
     }
 
     /// What a caller has to accept; `None` where any media type may come.
-    fn media_type(&self) -> Option<&'static str> {
+    pub(super) fn media_type(&self) -> Option<&'static str> {
         let types = self.answers.iter().filter_map(|answer| answer.media_type);
         types.into_iter().next().filter(|media_type| *media_type != "*/*")
     }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use forebay_core::money::Micros;
 use forebay_core::request::submission::is_name;
+use forebay_core::request::whole_number;
 use forebay_store::record::{BudgetPeriod, Scope, TenantRecord, TenantSettings};
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ fn settings(body: Value) -> Result<TenantSettings, Problem> {
     let max_pending_jobs = fields.whole("max_pending_jobs");
     let max_in_flight = fields.whole("max_in_flight");
     let budget = fields.object("budget", |budget| {
-        let amount = |value: &Value| value.as_i64().filter(|micros| *micros >= 0).map(Micros);
+        let amount = |value: &Value| whole_number(value).filter(|micros| *micros >= 0).map(Micros);
         let limit = budget.required("limit_micros", "an amount of 0 or more, in millionths", amount);
         let periods = BudgetPeriod::ALL.map(BudgetPeriod::name).join(", ");
         let period = |value: &Value| BudgetPeriod::from_name(value.as_str()?);

@@ -20,7 +20,8 @@ const MOST_DAYS: i64 = 400;
 
 /// The routes of usage.
 pub(super) fn routes() -> Vec<Route> {
-    let day = r#"{"type":"string","examples":["2026-12-01"]}"#;
+    let day =
+        r#"{"type":"string","anyOf":[{"format":"date"},{"format":"date-time"}],"examples":["2026-12-01"]}"#;
     vec![
         get("/v1/usage", usage).needs(
             Scope::Read,

@@ -5,7 +5,7 @@ use forebay_store::record::{KeyRecord, Scope, TenantRecord};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::CURRENCY;
+use super::{CURRENCY, shapes};
 
 /// A tenant: what it may do, and what it does.
 #[derive(Debug, Serialize, ToSchema)]
@@ -98,9 +98,21 @@ pub(in crate::http) struct TenantList {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TenantSettings)]
 pub(in crate::http) struct TenantBody {
+    #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
     max_pending_jobs: Option<u64>,
+    #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
     max_in_flight: Option<u64>,
-    budget: Option<BudgetSettings>,
+    budget: Option<BudgetBody>,
+}
+
+/// How much money may be used in which span.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BudgetRequest)]
+pub(in crate::http) struct BudgetBody {
+    #[schema(minimum = 0)]
+    limit_micros: i64,
+    #[schema(schema_with = shapes::period, required = false)]
+    period: Option<String>,
 }
 
 /// A key, without its text.
@@ -164,8 +176,9 @@ pub(in crate::http) struct KeyList {
 #[schema(as = KeyRequest)]
 pub(in crate::http) struct NewKeyBody {
     /// What it is for.
+    #[schema(schema_with = shapes::text::<100>)]
     name: String,
-    /// What it may do: `submit`, `read`, `inspect`, `review`, `operate`, `admin`.
+    #[schema(schema_with = shapes::scopes)]
     scopes: Vec<String>,
     /// Until when it works; without end where absent.
     #[schema(value_type = Option<String>, format = DateTime)]

@@ -202,40 +202,7 @@ pub(in crate::http) struct JobResult {
     provenance: Value,
 }
 
-/// What a job is asked for with. Only its shape: the body is read by its own parser.
-#[derive(Debug, Serialize, ToSchema)]
+/// What a job is asked for with. The document has its schema by hand; the body is read by its own parser.
+#[derive(ToSchema)]
 #[schema(as = Submit)]
-pub(in crate::http) struct SubmitBody {
-    /// A task's name, or `name@revision`.
-    #[schema(example = "invoice")]
-    task: String,
-    /// By the task's kind. `llm`: `{"messages": [...]}`, `{"prompt": "..."}` or `{"embed": ...}`. `extract`:
-    /// `{"document": "doc_..."}` or `{"text": "..."}`.
-    #[schema(value_type = Object)]
-    input: Value,
-    /// Parameters of the model call that the task allows.
-    #[schema(value_type = Option<Object>)]
-    params: Option<Value>,
-    /// Until when machines may work on it; the task's default where absent.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    deadline: Option<Timestamp>,
-    /// The same as a span from now.
-    ttl_ms: Option<u64>,
-    /// From when on it may run.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    not_before: Option<Timestamp>,
-    /// The same as a span from now.
-    delay_ms: Option<u64>,
-    /// `high`, `normal` or `low`.
-    priority: Option<String>,
-    /// Jobs of one tenant, task and key run one at a time, in accept order.
-    ordering_key: Option<String>,
-    /// Carried by every event of the job; the idempotency key where absent.
-    correlation_id: Option<String>,
-    /// Up to 16 members of text, given back with the job.
-    #[schema(value_type = Option<Object>)]
-    metadata: Option<Value>,
-    /// Which version of which document it is about: `{"key": "...", "version": 3}`.
-    #[schema(value_type = Option<Object>)]
-    series: Option<Value>,
-}
+pub(in crate::http) struct SubmitBody {}

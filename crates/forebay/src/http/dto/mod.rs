@@ -7,6 +7,7 @@ mod explain;
 mod job;
 mod operate;
 mod review;
+mod shapes;
 mod task;
 
 pub(super) use access::{Key, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBody, TenantList};

@@ -6,7 +6,7 @@ use forebay_store::record::{RevisionRecord, UsageRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::CURRENCY;
+use super::{CURRENCY, shapes};
 
 /// The server takes requests.
 #[derive(Debug, Serialize, ToSchema)]
@@ -109,8 +109,9 @@ impl Revision {
 #[schema(as = RevisionRequest)]
 pub(in crate::http) struct RevisionBody {
     /// The definitions, TOML.
+    #[schema(pattern = r"\S")]
     source: String,
-    /// Why.
+    #[schema(schema_with = shapes::text::<1_000>, required = false)]
     comment: Option<String>,
 }
 

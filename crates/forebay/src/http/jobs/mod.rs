@@ -23,6 +23,9 @@ use super::problem::{Code, Problem};
 use super::route::{Doc, Route, get, post};
 use forebay_store::record::Scope;
 
+/// The states of a job, as a parameter's schema.
+const STATES: &str = r#"{"type":"string","enum":["READY","RUNNING","WAITING","RETRY_SCHEDULED","REVIEW_REQUIRED","SUCCEEDED",
+    "FAILED_TERMINAL","CANCELLED"]}"#;
 const EXAMPLE_JOB: &str = "job_0199c0ffee0070008000000000000001";
 
 /// The routes of jobs.
@@ -103,7 +106,7 @@ fn submit_doc() -> Doc {
 
 fn list_doc() -> Doc {
     Doc::of("jobs", "List jobs, newest first")
-        .query("state", r#"{"type":"string"}"#, "Only in this state")
+        .query("state", STATES, "Only in this state")
         .query("task", r#"{"type":"string"}"#, "Only of this task")
         .query(
             "created_after",

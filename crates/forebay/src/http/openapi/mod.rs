@@ -1,6 +1,9 @@
 //! The OpenAPI document, made from the routes themselves.
 
+mod links;
 pub(super) mod page;
+mod schemas;
+mod submit;
 
 use std::collections::BTreeMap;
 
@@ -10,18 +13,20 @@ use bytes::Bytes;
 use forebay_store::record::Scope;
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
 use super::api::Api;
 use super::page::send;
 use super::problem::{Code, MEDIA_TYPE, Problem, ProblemBody};
 use super::route::{Answer, Body, Doc, Param, Route, get};
 
+pub(super) use schemas::Schemas;
+
 const TITLE: &str = "Forebay";
 const ABOUT: &str = "Takes LLM work off the request path. Submit a job, get an id at once, and the result by polling, \
                      long poll or event stream. Times are RFC 3339 in UTC with milliseconds, money is in millionths of \
                      the currency's unit, an absent member is unknown or does not apply. Unknown members and \
-                     parameters of requests are refused.";
+                     parameters of requests are refused, and so are duplicate members, `null` for what is to be \
+                     left out, and integers beyond 64 bits, which belong into strings.";
 
 /// The routes of the document.
 pub(super) fn routes() -> Vec<Route> {
@@ -53,6 +58,7 @@ pub(super) fn document(routes: &[Route]) -> Value {
         let operation = operation(route, &problem, &mut schemas);
         paths.entry(route.path).or_default().insert(route.method.as_str().to_ascii_lowercase(), operation);
     }
+    links::add(&mut paths, routes, &schemas);
     json!({
         "openapi": "3.1.0",
         "info": {"title": TITLE, "version": env!("CARGO_PKG_VERSION"), "description": ABOUT,
@@ -61,7 +67,7 @@ pub(super) fn document(routes: &[Route]) -> Value {
         "tags": tags(),
         "paths": paths,
         "components": {
-            "schemas": schemas.0,
+            "schemas": schemas.into_value(),
             "securitySchemes": {
                 "key": {"type": "http", "scheme": "bearer", "bearerFormat": "fbk_...",
                         "description": "An API key of a tenant: `Authorization: Bearer fbk_...`"},
@@ -142,6 +148,12 @@ fn security(scope: Option<Scope>) -> Value {
 
 fn parameter(param: &Param) -> Value {
     let schema: Value = serde_json::from_str(param.schema).unwrap_or_default();
+    let known = match param.place {
+        "path" => schemas::of_path(param.name),
+        "header" => schemas::of_header(param.name),
+        _ => None,
+    };
+    let schema = known.unwrap_or(schema);
     json!({
         "in": param.place, "name": param.name, "description": param.description,
         "required": param.place == "path", "schema": schema,
@@ -202,14 +214,28 @@ fn response(answer: &Answer, schemas: &mut Schemas) -> Value {
     response
 }
 
+/// The status of a head that is too large; any route may answer with it.
+const HEAD_TOO_LARGE: u16 = 431;
+
 /// What a route refuses, by status: its own problems, and those of every route of its kind.
 fn problems(route: &Route) -> BTreeMap<u16, Vec<Code>> {
     let mut codes = route.doc.problems.clone();
+    codes.push(Code::InvalidParameter);
     if route.scope.is_some() {
-        codes.extend([Code::InvalidParameter, Code::Unauthorized, Code::Forbidden, Code::NotAcceptable]);
+        codes.extend([Code::Unauthorized, Code::Forbidden]);
+    }
+    if route.doc.media_type().is_some() {
+        codes.push(Code::NotAcceptable);
+    }
+    if route.path.contains('{') {
+        codes.push(Code::NotFound);
+    }
+    if route.doc.body.is_some() {
+        codes.extend([Code::RequestTimeout, Code::TooLarge, Code::UnsupportedMediaType]);
     }
     codes.extend([Code::Overloaded, Code::Internal]);
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    by_status.insert(HEAD_TOO_LARGE, vec![Code::TooLarge]);
     for code in codes {
         let of_status = by_status.entry(code.facts().status.as_u16()).or_default();
         if !of_status.contains(&code) {
@@ -217,68 +243,4 @@ fn problems(route: &Route) -> BTreeMap<u16, Vec<Code>> {
         }
     }
     by_status
-}
-
-/// The schemas that the document refers to, by name.
-#[derive(Default)]
-pub(super) struct Schemas(BTreeMap<String, Value>);
-
-impl Schemas {
-    /// A reference to a type's schema, which is kept with all that it refers to.
-    pub(super) fn reference<T: ToSchema>(&mut self) -> Value {
-        let mut found = vec![(T::name().into_owned(), T::schema())];
-        T::schemas(&mut found);
-        for (name, schema) in found {
-            let mut schema = serde_json::to_value(schema).unwrap_or_default();
-            without_null(&mut schema);
-            self.0.entry(name).or_insert(schema);
-        }
-        json!({"$ref": format!("#/components/schemas/{}", T::name())})
-    }
-
-    /// Any bytes.
-    pub(super) fn binary(&mut self) -> Value {
-        json!({"type": "string", "format": "binary"})
-    }
-
-    /// Plain text.
-    pub(super) fn text(&mut self) -> Value {
-        json!({"type": "string"})
-    }
-
-    /// A form with one file.
-    pub(super) fn file_part(&mut self) -> Value {
-        json!({"type": "object", "required": ["file"], "properties": {"file": {"type": "string", "format": "binary"}}})
-    }
-}
-
-/// An optional member is absent where it has no value, never `null`.
-fn without_null(schema: &mut Value) {
-    let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
-    if let Some(members) = schema["properties"].as_object_mut() {
-        for (name, member) in members {
-            if !required.iter().any(|required| required == name) {
-                drop_null(member);
-            }
-        }
-    }
-    // Indexing made the members that it did not find.
-    if let Some(object) = schema.as_object_mut() {
-        object.retain(|_, value| !value.is_null());
-    }
-}
-
-fn drop_null(member: &mut Value) {
-    let is_null = |kind: &Value| kind == "null" || *kind == json!({"type": "null"});
-    for (key, single) in [("type", true), ("oneOf", false), ("anyOf", false)] {
-        let Some(kinds) = member.get_mut(key).and_then(Value::as_array_mut) else { continue };
-        kinds.retain(|kind| !is_null(kind));
-        let Some(only) = kinds.first().cloned().filter(|_| kinds.len() == 1) else { continue };
-        if single {
-            member["type"] = only;
-        } else if let (Some(member), Value::Object(only)) = (member.as_object_mut(), only) {
-            member.remove(key);
-            member.extend(only);
-        }
-    }
 }

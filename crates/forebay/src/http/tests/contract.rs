@@ -157,3 +157,49 @@ async fn health_and_metrics_need_no_key() {
     assert_eq!((stopping.status, stopping.code()), (StatusCode::SERVICE_UNAVAILABLE, "overloaded"));
     assert_eq!(stopping.header("retry-after"), Some("2"));
 }
+
+#[test]
+fn what_requests_may_say_is_closed_and_has_the_words_of_the_code() {
+    let document = openapi::document(&routes());
+    let schemas = &document["components"]["schemas"];
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for operation in methods.as_object().unwrap().values() {
+            let Some(reference) =
+                operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str()
+            else {
+                continue;
+            };
+            let schema = document.pointer(&reference[1..]).unwrap();
+            assert_eq!(schema["additionalProperties"], false, "{path}: {reference}");
+        }
+    }
+    let parameter = |path: &str, name: &str| {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array().unwrap();
+        parameters.iter().find(|parameter| parameter["name"] == name).unwrap()["schema"].clone()
+    };
+    let states = forebay_core::job::State::ALL.map(forebay_core::job::State::name);
+    assert_eq!(parameter("/v1/jobs", "state")["enum"], json!(states));
+    assert_eq!(parameter("/v1/jobs", "limit")["maximum"], json!(forebay_core::limits::LIST_PAGE));
+    assert_eq!(
+        schemas["KeyRequest"]["properties"]["scopes"]["items"]["enum"],
+        json!(Scope::ALL.map(Scope::name))
+    );
+    let metadata = &schemas["Submit"]["properties"]["metadata"];
+    assert_eq!(metadata["additionalProperties"]["maxLength"], forebay_core::limits::METADATA_VALUE_CHARS);
+}
+
+#[test]
+fn what_makes_a_job_links_to_what_reads_it() {
+    let document = openapi::document(&routes());
+    let links = &document["paths"]["/v1/jobs"]["post"]["responses"]["202"]["links"];
+    let link = &links["get_v1_jobs_job_id_result"];
+    assert_eq!(
+        *link,
+        json!({"operationId": "get_v1_jobs_job_id_result", "parameters": {"job_id": "$response.body#/job_id"}})
+    );
+    assert_eq!(
+        document["paths"]["/v1/jobs"]["get"]["responses"]["200"].get("links"),
+        None,
+        "a list may be empty"
+    );
+}

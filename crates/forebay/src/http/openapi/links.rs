@@ -1,0 +1,61 @@
+//! Where the members of an answer lead: an answer with a `job_id` links to every route that takes one.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{Schemas, operation_id};
+use crate::http::route::Route;
+
+/// Members that are called otherwise in paths: schema, member, part of the path.
+const OTHERWISE: [(&str, &str, &str); 2] = [("Tenant", "name", "tenant"), ("Task", "name", "task")];
+
+/// Adds links to the answers of routes that make what other routes take by its id.
+pub(super) fn add(paths: &mut BTreeMap<&str, Map<String, Value>>, routes: &[Route], schemas: &Schemas) {
+    for route in routes {
+        let method = route.method.as_str().to_ascii_lowercase();
+        let Some(operation) = paths.get_mut(route.path).and_then(|methods| methods.get_mut(&method)) else {
+            continue;
+        };
+        for answer in &route.doc.answers {
+            let response = &mut operation["responses"][answer.status.to_string()];
+            let links = links(route, &response["content"]["application/json"]["schema"], routes, schemas);
+            if !links.is_empty() {
+                response["links"] = links.into();
+            }
+        }
+    }
+}
+
+fn links(from: &Route, schema: &Value, routes: &[Route], schemas: &Schemas) -> Map<String, Value> {
+    let mut links = Map::new();
+    for (part, place) in known_parts(schema, schemas) {
+        let mark = format!("{{{part}}}");
+        if from.path.contains(&mark) {
+            continue;
+        }
+        for to in routes.iter().filter(|route| route.path.contains(&mark)) {
+            let id = operation_id(to);
+            let link = json!({"operationId": id, "parameters": {&part: format!("$response.body#{place}")}});
+            links.insert(id, link);
+        }
+    }
+    links
+}
+
+/// The parts of paths that an answer of this schema knows, each with the pointer to it. A list knows none: it may be
+/// empty.
+fn known_parts(schema: &Value, schemas: &Schemas) -> Vec<(String, String)> {
+    let Some((name, members)) = members(schema, schemas) else { return Vec::new() };
+    let part = |member: &String| {
+        let otherwise = OTHERWISE.iter().find(|(schema, other, _)| *schema == name && other == member);
+        (otherwise.map_or_else(|| member.clone(), |(_, _, part)| (*part).to_owned()), format!("/{member}"))
+    };
+    members.keys().map(part).collect()
+}
+
+/// The name and the members of a schema that is referred to.
+fn members<'s>(reference: &'s Value, schemas: &'s Schemas) -> Option<(&'s str, &'s Map<String, Value>)> {
+    let name = reference["$ref"].as_str()?.rsplit('/').next()?;
+    Some((name, schemas.named(name)?["properties"].as_object()?))
+}
