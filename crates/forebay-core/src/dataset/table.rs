@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
+
 use super::csv;
 use super::fault::TableFaults;
 use crate::digest::Digest;
@@ -29,9 +31,11 @@ pub struct Table {
 type Index = Vec<u32>;
 
 /// When two values count as the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Likeness {
     /// As words: case, white space and typographic signs do not matter. `ACME  B.V.` is `Acme B.V.`
+    #[default]
     Words,
     /// As codes, such as account and tax numbers: only letters and digits matter, and not their case.
     /// `nl91 abna 0417 1643 00` is `NL91ABNA0417164300`.

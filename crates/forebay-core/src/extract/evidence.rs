@@ -11,9 +11,9 @@ use crate::extract::amounts::{Amount, Output};
 use crate::extract::answer::Quote;
 use crate::extract::finding::{Finding, FindingCode, Findings, shown};
 use crate::extract::pointer::Pointer;
-use crate::extract::policy::{EvidenceRule, Policy};
+use crate::extract::policy::{EvidenceRule, Role};
 use crate::extract::resolve::{Resolver, Span, find_whole, fold};
-use crate::extract::{currency, dates, number, written_date};
+use crate::extract::{Case, currency, dates, iban, number, written_date};
 use crate::request::fault::escape;
 
 /// Lines between two quotes that may continue each other: a description that wraps in its column.
@@ -52,26 +52,20 @@ pub(super) fn resolve(quotes: Vec<Quote>, document: &Resolver<'_>) -> Vec<Eviden
 }
 
 /// Checks the quotes, and every value that needs one.
-pub(super) fn check(
-    policy: &Policy,
-    output: Output<'_>,
-    evidence: &[Evidence],
-    document: &str,
-    findings: &mut Findings,
-) {
-    let Some(rule) = &policy.evidence else { return };
+pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
+    let Some(rule) = &case.policy.evidence else { return };
     let mut of_field: HashMap<&str, Vec<&Evidence>> = HashMap::new();
-    for entry in evidence {
-        check_quote(entry, output, findings);
+    for entry in case.evidence {
+        check_quote(entry, case.output, findings);
         of_field.entry(&entry.field).or_default().push(entry);
     }
     let mut leaves = Vec::new();
-    collect_leaves(output.value, &mut String::new(), &mut leaves);
+    collect_leaves(case.output.value, &mut String::new(), &mut leaves);
     for (pointer, value) in leaves.iter().filter(|(pointer, _)| !any_matches(&rule.exempt, pointer)) {
         if findings.is_full() {
             return;
         }
-        let field = Field { policy, rule, output, document, pointer, value };
+        let field = Field { case, rule, pointer, value };
         let quotes = of_field.get(pointer.as_str()).map(Vec::as_slice).unwrap_or_default();
         if let Some(finding) = field.check(quotes) {
             findings.push(finding);
@@ -125,10 +119,8 @@ fn any_matches(patterns: &[Pointer], pointer: &str) -> bool {
 
 /// A value that needs evidence.
 struct Field<'a> {
-    policy: &'a Policy,
+    case: &'a Case<'a>,
     rule: &'a EvidenceRule,
-    output: Output<'a>,
-    document: &'a str,
     pointer: &'a str,
     value: &'a Value,
 }
@@ -139,6 +131,9 @@ enum Sought<'a> {
     Currency(&'a str),
     Date(jiff::civil::Date),
     Text(&'a str),
+    /// A text that is compared character by character, as a whole.
+    Exact(&'a str),
+    Iban(&'a str),
     /// A truth value does not stand in a text; its quote does.
     Anything,
 }
@@ -170,33 +165,36 @@ impl Field<'_> {
 
     /// Nothing, when the value has the wrong form for its role and another rule says so.
     fn sought(&self) -> Result<Option<Sought<'_>>, Finding> {
-        if self.policy.amounts.as_ref().is_some_and(|rule| rule.names(self.pointer)) {
-            return match self.output.amount(self.pointer) {
-                Amount::Is(number) => Ok(Some(Sought::Number(number))),
-                Amount::Absent | Amount::Wrong(_) => Ok(None),
-            };
-        }
-        if self.policy.dates.iter().any(|rule| rule.field.as_str() == self.pointer) {
-            return Ok(self.value.as_str().and_then(dates::iso).map(Sought::Date));
-        }
-        if self.policy.currency.as_ref().is_some_and(|rule| rule.field.as_str() == self.pointer) {
-            return Ok(self.value.as_str().filter(|code| !code.trim().is_empty()).map(Sought::Currency));
+        let text = self.value.as_str();
+        match self.case.roles.role(self.pointer) {
+            Role::Amount => {
+                return match self.case.output.amount(self.pointer) {
+                    Amount::Is(number) => Ok(Some(Sought::Number(number))),
+                    Amount::Absent | Amount::Wrong(_) => Ok(None),
+                };
+            }
+            Role::Date => return Ok(text.and_then(dates::iso).map(Sought::Date)),
+            Role::Currency => return Ok(text.filter(|code| !code.trim().is_empty()).map(Sought::Currency)),
+            Role::Number => return self.sought_number(),
+            Role::Iban | Role::Exact | Role::List | Role::Text => {}
         }
         match self.value {
             Value::String(text) if fold(text).is_empty() => {
                 let message = "the text is blank: say null when the document does not say it";
                 Err(Finding::new(FindingCode::EvidenceValueMismatch, self.pointer, message))
             }
-            Value::String(text) if !any_matches(&self.rule.numbers, self.pointer) => {
-                Ok(Some(Sought::Text(text)))
-            }
+            Value::String(text) => Ok(Some(match self.case.roles.role(self.pointer) {
+                Role::Iban => Sought::Iban(text),
+                Role::Exact => Sought::Exact(text),
+                _ => Sought::Text(text),
+            })),
             Value::Bool(_) => Ok(Some(Sought::Anything)),
             _ => self.sought_number(),
         }
     }
 
     fn sought_number(&self) -> Result<Option<Sought<'_>>, Finding> {
-        match self.output.amount(self.pointer) {
+        match self.case.output.amount(self.pointer) {
             Amount::Is(number) => Ok(Some(Sought::Number(number))),
             Amount::Absent => Ok(None),
             Amount::Wrong(why) => Err(Finding::new(FindingCode::AmountFormat, self.pointer, why)),
@@ -204,18 +202,28 @@ impl Field<'_> {
     }
 
     fn stands_in(&self, sought: &Sought<'_>, spans: &[Span]) -> bool {
-        let slice = |span: &Span| &self.document[span.start..span.end];
+        let slice = |span: &Span| &self.case.document[span.start..span.end];
         match sought {
-            Sought::Number(value) => spans.iter().any(|span| number::stands_in(self.document, span, *value)),
+            Sought::Number(value) => {
+                spans.iter().any(|span| number::stands_in(self.case.document, span, *value))
+            }
             Sought::Date(date) => spans.iter().any(|span| written_date::stands_in(slice(span), *date)),
-            Sought::Currency(code) => self.policy.currency.as_ref().is_some_and(|rule| {
-                spans.iter().any(|span| currency::stands_in(rule, self.document, span, code))
+            Sought::Currency(code) => self.case.policy.currency.as_ref().is_some_and(|rule| {
+                spans.iter().any(|span| currency::stands_in(rule, self.case.document, span, code))
             }),
             Sought::Text(text) => {
                 let (text, pieces) =
                     (lower(text), spans.iter().map(|span| lower(slice(span))).collect::<Vec<_>>());
                 pieces.iter().any(|piece| covered(&text, std::slice::from_ref(piece)))
                     || continues(spans) && covered(&text, &pieces)
+            }
+            Sought::Exact(text) => {
+                let text = fold(text);
+                spans.iter().any(|span| find_token(&fold(slice(span)), &text))
+            }
+            Sought::Iban(iban) => {
+                let iban = iban::compact(iban);
+                spans.iter().any(|span| iban::compact(slice(span)).contains(&iban))
             }
             Sought::Anything => true,
         }
@@ -233,6 +241,21 @@ impl Field<'_> {
 /// put together to anything.
 fn continues(spans: &[Span]) -> bool {
     spans.windows(2).all(|pair| pair[1].start >= pair[0].end && pair[1].line - pair[0].line <= WRAP_LINES)
+}
+
+/// Whether the text stands there as a whole: not a part of a longer number such as `INV/2023/08`.
+fn find_token(piece: &str, text: &str) -> bool {
+    let glue = |mark: Option<char>, beyond: Option<char>| {
+        mark.is_some_and(|mark| matches!(mark, '/' | '-' | '_' | '.' | ',' | '\\' | '+' | '&'))
+            && beyond.is_some_and(char::is_alphanumeric)
+    };
+    piece.match_indices(text).any(|(start, _)| {
+        let mut before = piece[..start].chars().rev();
+        let mut after = piece[start + text.len()..].chars();
+        let alone = find_whole(&piece[start..], text, 0) == Some(0)
+            && !(text.starts_with(char::is_alphanumeric) && piece[..start].ends_with(char::is_alphanumeric));
+        alone && !glue(before.next(), before.next()) && !glue(after.next(), after.next())
+    })
 }
 
 /// A text as values are compared with quotes: as quotes are, and without regard to case.
@@ -282,6 +305,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::extract::policy::Policy;
+    use crate::extract::references::References;
+    use crate::extract::roles::Roles;
 
     const DOCUMENT: &str = "Sold By : WS Retail Services Pvt. Ltd.,\n\
         Invoice Date: 20-10-2015       Amount in Rs\n\
@@ -308,7 +334,11 @@ mod tests {
         let evidence = resolve(quotes, &Resolver::new(DOCUMENT));
         let output = Output { value, inexact_numbers: &BTreeMap::new() };
         let mut findings = Findings::default();
-        check(&policy(), output, &evidence, DOCUMENT, &mut findings);
+        let (policy, references) = (policy(), References::on(jiff::civil::date(2024, 2, 29)));
+        let roles = Roles::of(&policy);
+        let (references, document) = (&references, DOCUMENT);
+        let case = Case { policy: &policy, roles, references, output, evidence: &evidence, document };
+        check(&case, &mut findings);
         findings.into_vec().into_iter().map(|finding| (finding.code.name(), finding.pointer)).collect()
     }
 

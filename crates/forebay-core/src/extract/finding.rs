@@ -26,13 +26,13 @@ pub enum FindingCode {
     AnswerShape,
     /// The output does not satisfy the task's JSON Schema.
     Schema,
-    /// A value that the policy requires is null, blank or absent.
+    /// A value that is required is null, blank or absent.
     MissingRequired,
-    /// An amount is not written as a plain decimal number.
+    /// A number is not written as a plain decimal number.
     AmountFormat,
     /// Net and tax do not add up to the total.
     NetTaxTotal,
-    /// The line amounts add up to neither sum that they may add up to.
+    /// The lines add up to neither sum that they may add up to.
     LineSum,
     /// There are amounts and no currency.
     CurrencyMissing,
@@ -44,6 +44,8 @@ pub enum FindingCode {
     DateOrder,
     /// A date is outside the time that the policy allows.
     DateImplausible,
+    /// An IBAN has another length than its country's, or wrong check digits.
+    IbanInvalid,
     /// A value has no quote.
     EvidenceMissing,
     /// A quote does not stand in the document.
@@ -52,13 +54,36 @@ pub enum FindingCode {
     EvidenceValueMismatch,
     /// A quote is given for a field that the output does not have.
     EvidenceFieldUnknown,
+    /// The tenant has no such dataset, or it lacks a column.
+    DatasetMissing,
+    /// No record has one of the values that it is found by.
+    RecordUnknown,
+    /// Several records fit, and they differ.
+    RecordAmbiguous,
+    /// A value is not what the record says.
+    RecordMismatch,
+    /// Another job had the same document.
+    Duplicate,
+}
+
+/// What is known about a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingFacts {
+    /// The name in the API, the database and the metrics.
+    pub name: &'static str,
+    /// The failure class of a job that ends with such a finding.
+    pub class: FailureClass,
+    /// The members of a policy that it comes from.
+    pub rule: &'static str,
+    /// What is wrong.
+    pub meaning: &'static str,
 }
 
 use FindingCode as C;
 
 impl FindingCode {
     /// Every code, in the order of the checks.
-    pub const ALL: [FindingCode; 18] = [
+    pub const ALL: [FindingCode; 24] = [
         C::NotJson,
         C::Truncated,
         C::DuplicateMember,
@@ -73,34 +98,158 @@ impl FindingCode {
         C::DateFormat,
         C::DateOrder,
         C::DateImplausible,
+        C::IbanInvalid,
         C::EvidenceMissing,
         C::EvidenceNotFound,
         C::EvidenceValueMismatch,
         C::EvidenceFieldUnknown,
+        C::DatasetMissing,
+        C::RecordUnknown,
+        C::RecordAmbiguous,
+        C::RecordMismatch,
+        C::Duplicate,
     ];
+
+    /// What is known about it.
+    #[allow(clippy::too_many_lines, reason = "a table, one row a code")]
+    pub const fn facts(self) -> FindingFacts {
+        use FailureClass::{InvalidOutput, PolicyFailed, SchemaMismatch, Truncated};
+        const fn row(
+            name: &'static str,
+            class: FailureClass,
+            rule: &'static str,
+            meaning: &'static str,
+        ) -> FindingFacts {
+            FindingFacts { name, class, rule, meaning }
+        }
+        match self {
+            C::NotJson => row(
+                "not_json",
+                InvalidOutput,
+                "the answer",
+                "the answer is not JSON, not even after the repairs that invent nothing",
+            ),
+            C::Truncated => {
+                row("truncated", Truncated, "the answer", "the answer ends before it is complete")
+            }
+            C::DuplicateMember => row(
+                "duplicate_member",
+                InvalidOutput,
+                "the answer",
+                "an object has a member twice; neither is chosen",
+            ),
+            C::AnswerShape => row(
+                "answer_shape",
+                InvalidOutput,
+                "the answer",
+                "the answer is JSON but not an `output` with a list of `evidence`",
+            ),
+            C::Schema => row(
+                "schema",
+                SchemaMismatch,
+                "the schema",
+                "the output does not satisfy the task's JSON Schema",
+            ),
+            C::MissingRequired => row(
+                "missing_required",
+                PolicyFailed,
+                "`required`, `amounts`",
+                "a value that is required is null, blank or absent",
+            ),
+            C::AmountFormat => row(
+                "amount_format",
+                PolicyFailed,
+                "`amounts`",
+                "a number is not written as a plain decimal number",
+            ),
+            C::NetTaxTotal => {
+                row("net_tax_total", PolicyFailed, "`amounts`", "net and tax do not add up to the total")
+            }
+            C::LineSum => row(
+                "line_sum",
+                PolicyFailed,
+                "`amounts`",
+                "the lines add up to neither sum that they may add up to",
+            ),
+            C::CurrencyMissing => {
+                row("currency_missing", PolicyFailed, "`currency`", "there are amounts and no currency")
+            }
+            C::CurrencyNotAllowed => row(
+                "currency_not_allowed",
+                PolicyFailed,
+                "`currency`",
+                "the currency is not one that the policy allows",
+            ),
+            C::DateFormat => row(
+                "date_format",
+                PolicyFailed,
+                "`dates`",
+                "a date is not a day of the calendar, written `YYYY-MM-DD`",
+            ),
+            C::DateOrder => row(
+                "date_order",
+                PolicyFailed,
+                "`dates`",
+                "a date is before the date that it must not precede",
+            ),
+            C::DateImplausible => row(
+                "date_implausible",
+                PolicyFailed,
+                "`dates`",
+                "a date is outside the time that the policy allows",
+            ),
+            C::IbanInvalid => row(
+                "iban_invalid",
+                PolicyFailed,
+                "`ibans`",
+                "an IBAN has another length than its country's, or wrong check digits",
+            ),
+            C::EvidenceMissing => row("evidence_missing", PolicyFailed, "`evidence`", "a value has no quote"),
+            C::EvidenceNotFound => row(
+                "evidence_not_found",
+                PolicyFailed,
+                "`evidence`",
+                "a quote does not stand in the document",
+            ),
+            C::EvidenceValueMismatch => row(
+                "evidence_value_mismatch",
+                PolicyFailed,
+                "`evidence`",
+                "a quote stands in the document, and the value does not stand in the quote",
+            ),
+            C::EvidenceFieldUnknown => row(
+                "evidence_field_unknown",
+                PolicyFailed,
+                "`evidence`",
+                "a quote is given for a field that the output does not have",
+            ),
+            C::DatasetMissing => row(
+                "dataset_missing",
+                PolicyFailed,
+                "`master_data`",
+                "the tenant has no such dataset, or it lacks a column",
+            ),
+            C::RecordUnknown => row(
+                "record_unknown",
+                PolicyFailed,
+                "`master_data`",
+                "no record has one of the values that it is found by",
+            ),
+            C::RecordAmbiguous => {
+                row("record_ambiguous", PolicyFailed, "`master_data`", "several records fit, and they differ")
+            }
+            C::RecordMismatch => {
+                row("record_mismatch", PolicyFailed, "`master_data`", "a value is not what the record says")
+            }
+            C::Duplicate => {
+                row("duplicate", PolicyFailed, "`duplicates`", "another job had the same document")
+            }
+        }
+    }
 
     /// The name in the API, the database and the metrics.
     pub const fn name(self) -> &'static str {
-        match self {
-            C::NotJson => "not_json",
-            C::Truncated => "truncated",
-            C::DuplicateMember => "duplicate_member",
-            C::AnswerShape => "answer_shape",
-            C::Schema => "schema",
-            C::MissingRequired => "missing_required",
-            C::AmountFormat => "amount_format",
-            C::NetTaxTotal => "net_tax_total",
-            C::LineSum => "line_sum",
-            C::CurrencyMissing => "currency_missing",
-            C::CurrencyNotAllowed => "currency_not_allowed",
-            C::DateFormat => "date_format",
-            C::DateOrder => "date_order",
-            C::DateImplausible => "date_implausible",
-            C::EvidenceMissing => "evidence_missing",
-            C::EvidenceNotFound => "evidence_not_found",
-            C::EvidenceValueMismatch => "evidence_value_mismatch",
-            C::EvidenceFieldUnknown => "evidence_field_unknown",
-        }
+        self.facts().name
     }
 
     /// The code of that name.
@@ -110,24 +259,7 @@ impl FindingCode {
 
     /// The failure class of a job that ends with this finding.
     pub const fn failure_class(self) -> FailureClass {
-        match self {
-            C::Truncated => FailureClass::Truncated,
-            C::NotJson | C::DuplicateMember | C::AnswerShape => FailureClass::InvalidOutput,
-            C::Schema => FailureClass::SchemaMismatch,
-            C::MissingRequired
-            | C::AmountFormat
-            | C::NetTaxTotal
-            | C::LineSum
-            | C::CurrencyMissing
-            | C::CurrencyNotAllowed
-            | C::DateFormat
-            | C::DateOrder
-            | C::DateImplausible
-            | C::EvidenceMissing
-            | C::EvidenceNotFound
-            | C::EvidenceValueMismatch
-            | C::EvidenceFieldUnknown => FailureClass::PolicyFailed,
-        }
+        self.facts().class
     }
 }
 

@@ -18,15 +18,20 @@ mod answer;
 mod correction;
 mod currency;
 mod dates;
+mod duplicates;
 mod evidence;
 mod finding;
+mod iban;
 mod lenient;
+mod master_data;
 mod number;
 mod pointer;
 mod policy;
+mod reach;
 mod references;
 mod repair;
 mod resolve;
+mod roles;
 mod schema;
 mod written_date;
 
@@ -36,17 +41,23 @@ use serde_json::Value;
 pub use answer::MAX_QUOTES;
 pub use correction::correction;
 pub use evidence::Evidence;
-pub use finding::{Finding, FindingCode, MAX_FINDINGS, MESSAGE_CHARS};
+pub use finding::{Finding, FindingCode, FindingFacts, MAX_FINDINGS, MESSAGE_CHARS};
 pub use pointer::{NotAPointer, Pointer};
-pub use policy::{AmountsRule, CurrencyRule, DateRule, EvidenceRule, LineAmounts, Policy, PolicyError};
+pub use policy::{
+    AmountsRule, Column, CurrencyRule, DateRule, DuplicatesRule, EvidenceRule, LineAmounts, MasterDataRule,
+    Policy, PolicyError,
+};
 pub use references::References;
 pub use repair::{Repair, Repaired, Unreadable, repair};
 pub use resolve::{Resolver, Span, fold};
 pub use schema::{MAX_SCHEMA_FINDINGS, Schema, SchemaError};
 
+use crate::digest::Digest;
 use crate::failure::FailureClass;
 use amounts::Output;
+use answer::Answer;
 use finding::Findings;
+use roles::Roles;
 
 /// What became of an answer. It is journaled with the job: it holds text of the document and of the model,
 /// so it is shown to those who may see the job and never logged.
@@ -60,6 +71,10 @@ pub struct Evaluation {
     pub evidence: Vec<Evidence>,
     /// What was repaired before the answer could be read.
     pub repairs: Vec<Repair>,
+    /// What is the same in every answer about the same document, by the policy's `duplicates`; none where the
+    /// policy has no such rule, or a field of it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Digest>,
 }
 
 impl Evaluation {
@@ -105,31 +120,47 @@ pub fn evaluate(
         findings.extend(answer.findings);
     }
     let evidence = evidence::resolve(answer.quotes, &Resolver::new(document));
+    let mut fingerprint = None;
     if let Some(value) = &answer.output {
         findings.extend(schema.check(value));
         let output = Output { value, inexact_numbers: &answer.inexact_numbers };
-        check_policy(policy, references, output, &evidence, document, &mut findings);
+        let case =
+            Case { policy, roles: Roles::of(policy), references, output, evidence: &evidence, document };
+        fingerprint = case.check(&mut findings);
     }
-    Evaluation { output: answer.output, findings: findings.into_vec(), evidence, repairs: answer.repairs }
+    let Answer { output, repairs, .. } = answer;
+    Evaluation { output, findings: findings.into_vec(), evidence, repairs, fingerprint }
 }
 
-fn check_policy(
-    policy: &Policy,
-    references: &References<'_>,
-    output: Output<'_>,
-    evidence: &[Evidence],
-    document: &str,
-    findings: &mut Findings,
-) {
-    check_required(&policy.required, output.value, findings);
-    if let Some(rule) = &policy.amounts {
-        amounts::check(rule, output, findings);
+/// An output, and everything that it is checked with.
+struct Case<'a> {
+    policy: &'a Policy,
+    roles: Roles,
+    references: &'a References<'a>,
+    output: Output<'a>,
+    evidence: &'a [Evidence],
+    document: &'a str,
+}
+
+impl Case<'_> {
+    /// Checks every rule of the policy; gives the fingerprint by which the document is known.
+    fn check(&self, findings: &mut Findings) -> Option<Digest> {
+        let Self { policy, roles, references, output, .. } = self;
+        check_required(&policy.required, output.value, findings);
+        if let Some(rule) = &policy.amounts {
+            amounts::check(rule, *output, findings);
+        }
+        if let Some(rule) = &policy.currency {
+            currency::check(rule, output.value, findings);
+        }
+        dates::check(&policy.dates, references.today, output.value, findings);
+        iban::check(&policy.ibans, output.value, findings);
+        evidence::check(self, findings);
+        master_data::check(&policy.master_data, output.value, references, findings);
+        let rule = policy.duplicates.as_ref()?;
+        duplicates::check(rule, references, findings);
+        duplicates::fingerprint(rule, roles, *output)
     }
-    if let Some(rule) = &policy.currency {
-        currency::check(rule, output.value, findings);
-    }
-    dates::check(&policy.dates, references.today, output.value, findings);
-    evidence::check(policy, output, evidence, document, findings);
 }
 
 fn check_required(required: &[Pointer], output: &Value, findings: &mut Findings) {

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::digest::Digest;
 use crate::extract::finding::{Finding, FindingCode};
+use crate::extract::pointer::Pointer;
+use crate::extract::reach;
 use crate::limits;
 use crate::request::fault::escape;
 use crate::text;
@@ -73,6 +75,11 @@ impl Schema {
     /// The digest of the schema's compact text: part of the request hash and of a result's provenance.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// Whether a value of this schema can have something there; where the schema does not say, it can.
+    pub fn may_have(&self, pointer: &Pointer) -> bool {
+        reach::may_have(&self.source, pointer)
     }
 
     /// What is wrong with a value: at most [`MAX_SCHEMA_FINDINGS`] findings.

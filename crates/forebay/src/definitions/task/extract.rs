@@ -22,8 +22,19 @@ pub(super) fn extraction(faults: &mut Faults<'_>, reading: &Reading<'_>) -> Opti
     let corrections = reading.written.corrections.unwrap_or(DEFAULT_CORRECTIONS);
     let message = "at most 1: what one corrective call does not repair, a person decides";
     faults.when(corrections > 1, &reading.at("corrections"), message);
-    let (policy, policy_name) = policy?;
-    Some(Arc::new(Extraction { prompt: prompt?, schema: schema?, policy, policy_name, corrections }))
+    let ((policy, policy_name), schema) = (policy?, schema?);
+    refuse_strangers(faults, reading, &policy, &schema);
+    Some(Arc::new(Extraction { prompt: prompt?, schema, policy, policy_name, corrections }))
+}
+
+/// A policy that names what the task's schema can't have would never be satisfied, or never check anything.
+fn refuse_strangers(faults: &mut Faults<'_>, reading: &Reading<'_>, policy: &Policy, schema: &Schema) {
+    let Some(name) = &reading.written.policy else { return };
+    for stranger in policy.strangers_to(schema) {
+        let member = ["policies", name].into_iter().chain(stranger.member.split('.'));
+        let message = format!("{} of the task `{}`", stranger.message, reading.path[1]);
+        faults.at(&member.collect::<Vec<_>>(), message);
+    }
 }
 
 fn refuse_embeddings(faults: &mut Faults<'_>, reading: &Reading<'_>) {

@@ -36,7 +36,7 @@ fn all_faults_are_told_at_once_in_the_order_of_the_text() {
 }
 
 /// A line of the base, what stands there instead, and all that is said about it.
-const CASES: [(&str, &str, &str); 72] = [
+const CASES: [(&str, &str, &str); 73] = [
     ("[providers.sim]", "[providers.sim", "line 3, column 15: not TOML: unclosed table, expected `]`"),
     ("total_ms = 30000", "total_ms = 30000\ntotal_ms = 30000", "line 8, column 1: not TOML: duplicate key"),
     (
@@ -178,7 +178,12 @@ const CASES: [(&str, &str, &str); 72] = [
     (
         r#"required = ["/total"]"#,
         r#"requires = ["/total"]"#,
-        r#"policies.checks.requires = ["/total"] at line 32: there is no member `requires`; it has to be one of `version`, `required`, `amounts`, `currency`, `dates`, `evidence`"#,
+        r#"policies.checks.requires = ["/total"] at line 32: there is no member `requires`; it has to be one of `version`, `required`, `amounts`, `currency`, `dates`, `ibans`, `evidence`, `master_data`, `duplicates`"#,
+    ),
+    (
+        r#"schema = '{"type": "object"}'"#,
+        r#"schema = '{"properties": {"totals": true}, "additionalProperties": false}'"#,
+        r#"policies.checks.required = ["/total"] at line 32: /total can't be in an output: there is no such place in the schema of the task `invoice`"#,
     ),
     (
         r#"required = ["/total"]"#,
