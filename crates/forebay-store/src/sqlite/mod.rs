@@ -13,6 +13,7 @@ mod datasets;
 mod documents;
 mod extend;
 mod fingerprints;
+pub mod floor;
 mod inspect;
 mod jobs;
 mod lock;

@@ -67,7 +67,12 @@ Examples:
 pub const BENCH: &str = "\
 Examples:
   forebay bench
-  forebay bench --jobs 100000 --folder /var/lib/forebay --json";
+  forebay bench floor accept --rounds 9
+  forebay bench ledger --jobs 100000 --folder /var/lib/forebay --json
+
+What is written to disk counts: give --folder a place on the disk that a database
+would have. Other work on the machine shows in everything but `of_floor`, the ratio
+to the floor of the same round.";
 
 /// Examples of `forebay submit`.
 pub const SUBMIT: &str = "\

@@ -113,6 +113,9 @@ enum Command {
     /// Measures how much this machine does
     #[command(after_help = help::BENCH)]
     Bench(bench::BenchArgs),
+    /// The server that `bench` measures others against
+    #[command(hide = true)]
+    BenchFloor(bench::floor::FloorArgs),
 }
 
 /// Runs the command that the process's arguments name.
@@ -160,6 +163,7 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Migrate(args) => migrate::run(args, output).await,
         Command::Doctor(args) => as_client(doctor::run(args, output)).await,
         Command::Bench(args) => until_signal(bench::run(args, output)).await,
+        Command::BenchFloor(args) => until_signal(bench::floor::run(args, output)).await,
     }
 }
 

@@ -1,108 +1,179 @@
-//! The load: plain connections that each send a request and wait for its answer, with nothing of a client's
-//! cost in between.
+//! Load on an address, all of it from one thread.
+//!
+//! *Closed*: each connection sends its next request when it has the answer to the last one; says how much goes
+//! through. *Open*: requests are due at fixed times, whatever became of those before them, and an answer's time
+//! counts from when its request was due: a server that stalls can't hide it by holding up the load.
 
 use std::io;
-use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use hdrhistogram::Histogram;
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Whom to ask, and as whom.
-pub(super) struct Target {
-    pub(super) address: SocketAddr,
-    pub(super) key: String,
-}
+use super::caller::{Caller, Target};
 
 /// What came of it.
-pub(super) struct Accepts {
-    pub(super) jobs: u32,
-    pub(super) connections: u32,
-    pub(super) seconds: f64,
-    pub(super) p50_ms: f64,
-    pub(super) p99_ms: f64,
+pub(super) struct Load {
+    /// Requests answered.
+    pub(super) answers: u64,
+    /// How long it took.
+    pub(super) took: Duration,
+    /// How long answers took, in microseconds.
+    latency: Histogram<u64>,
 }
 
-/// Submits jobs over so many connections at once, each with an idempotency key of its own.
-pub(super) async fn accept(target: &Target, jobs: u32, connections: u32) -> io::Result<Accepts> {
-    let began = Instant::now();
-    let mut callers = JoinSet::new();
-    for nth in 0..connections {
-        let share = jobs / connections + u32::from(nth < jobs % connections);
-        callers.spawn(submit(target.address, target.key.clone(), nth, share));
+impl Load {
+    pub(super) fn new() -> io::Result<Self> {
+        // Up to a minute, to three digits.
+        let latency = Histogram::new_with_max(60_000_000, 3).map_err(io::Error::other)?;
+        Ok(Self { answers: 0, took: Duration::ZERO, latency })
     }
-    let mut latencies = Vec::new();
-    while let Some(done) = callers.join_next().await {
-        latencies.extend(done.map_err(io::Error::other)??);
+
+    /// Takes note of an answer.
+    pub(super) fn answered_after(&mut self, span: Duration) {
+        self.answers += 1;
+        self.latency.saturating_record(u64::try_from(span.as_micros()).unwrap_or(u64::MAX));
     }
-    let seconds = began.elapsed().as_secs_f64();
-    latencies.sort_by(f64::total_cmp);
-    let at = |share: f64| percentile(&latencies, share);
-    Ok(Accepts { jobs, connections, seconds, p50_ms: at(0.5), p99_ms: at(0.99) })
+
+    /// Answers in a second.
+    pub(super) fn per_second(&self) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "fewer answers than a float can count")]
+        let answers = self.answers as f64;
+        answers / self.took.as_secs_f64()
+    }
+
+    /// The time within which this share of the answers came, in milliseconds.
+    pub(super) fn millis(&self, share: f64) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "less than a minute")]
+        let micros = self.latency.value_at_quantile(share) as f64;
+        micros / 1_000.0
+    }
+
+    fn add(&mut self, other: &Load) -> io::Result<()> {
+        self.answers += other.answers;
+        self.latency.add(&other.latency).map_err(io::Error::other)
+    }
 }
 
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "an index into a list that fits into memory"
-    )]
-    let index = (sorted.len() as f64 * share) as usize;
-    sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
-}
-
-async fn submit(address: SocketAddr, key: String, nth: u32, jobs: u32) -> io::Result<Vec<f64>> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    let mut answer = vec![0_u8; 4_096];
-    let mut latencies = Vec::new();
-    for count in 0..jobs {
-        let request = request(address, &key, nth, count);
+/// So many connections, each sending when it has its answer, for so long.
+pub(super) async fn closed(target: Target, connections: u32, span: Duration) -> io::Result<Load> {
+    on_a_thread(move || async move {
         let began = Instant::now();
-        stream.write_all(request.as_bytes()).await?;
-        read_answer(&mut stream, &mut answer).await?;
-        latencies.push(began.elapsed().as_secs_f64() * 1_000.0);
+        let callers = (0..connections).map(|nth| {
+            let target = target.clone();
+            async move {
+                let mut caller = Caller::connect(target).await?;
+                let mut load = Load::new()?;
+                while began.elapsed() < span {
+                    let sent = Instant::now();
+                    caller.submit(&format!("closed-{nth}-{}", load.answers)).await?;
+                    load.answered_after(sent.elapsed());
+                }
+                Ok(load)
+            }
+        });
+        all(callers, began).await
+    })
+    .await
+}
+
+/// So many requests a second, at even distances, for so long, over so many connections.
+pub(super) async fn open(target: Target, connections: u32, rate: u32, span: Duration) -> io::Result<Load> {
+    let due = Arc::new(Mutex::new(pace(rate, span)?));
+    on_a_thread(move || async move {
+        let began = Instant::now();
+        let callers = (0..connections).map(|nth| {
+            let (target, due) = (target.clone(), Arc::clone(&due));
+            async move {
+                let mut caller = Caller::connect(target).await?;
+                let mut load = Load::new()?;
+                while let Some(at) = next(&due).await {
+                    caller.submit(&format!("open-{nth}-{}", load.answers)).await?;
+                    load.answered_after(at.elapsed());
+                }
+                Ok(load)
+            }
+        });
+        all(callers, began).await
+    })
+    .await
+}
+
+async fn next(due: &Mutex<mpsc::UnboundedReceiver<Instant>>) -> Option<Instant> {
+    due.lock().await.recv().await
+}
+
+/// Says when requests are due, at that time. A thread of its own: timers of the runtime know milliseconds only.
+pub(super) fn pace(rate: u32, span: Duration) -> io::Result<mpsc::UnboundedReceiver<Instant>> {
+    let (clock, due) = mpsc::unbounded_channel();
+    let every = Duration::from_secs(1) / rate;
+    let pace = move || {
+        let began = Instant::now();
+        let mut at = began;
+        while at.duration_since(began) < span {
+            std::thread::sleep(at.saturating_duration_since(Instant::now()));
+            if clock.send(at).is_err() {
+                return;
+            }
+            at += every;
+        }
+    };
+    std::thread::Builder::new().name("bench-pace".to_owned()).spawn(pace)?;
+    Ok(due)
+}
+
+async fn all(
+    callers: impl Iterator<Item = impl Future<Output = io::Result<Load>> + Send + 'static>,
+    began: Instant,
+) -> io::Result<Load> {
+    let mut running: JoinSet<_> = callers.collect();
+    let mut total = Load::new()?;
+    while let Some(load) = running.join_next().await {
+        total.add(&load.map_err(io::Error::other)??)?;
     }
-    Ok(latencies)
+    total.took = began.elapsed();
+    Ok(total)
 }
 
-fn request(address: SocketAddr, key: &str, nth: u32, count: u32) -> String {
-    let body = format!(
-        r#"{{"task":"chat","input":{{"messages":[{{"role":"system","content":"Answer in one word."}},{{"role":"user","content":"What is the capital of country number {count}?"}}]}},"metadata":{{"run":"bench"}}}}"#
-    );
-    format!(
-        "POST /v1/jobs HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n\
-         Idempotency-Key: bench-{nth}-{count}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
+/// Runs it on one thread that does nothing else, so that the load takes as little as it can of the machine.
+async fn on_a_thread<F>(work: impl FnOnce() -> F + Send + 'static) -> io::Result<Load>
+where
+    F: Future<Output = io::Result<Load>>,
+{
+    let run = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(work())
+    };
+    tokio::task::spawn_blocking(run).await.map_err(io::Error::other)?
 }
 
-/// Reads one answer and checks that the job was accepted. Its head and its short body come together or one
-/// after the other; the body's length is in the head.
-async fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<()> {
-    let mut filled = 0;
-    loop {
-        let count = stream.read(buffer.get_mut(filled..).unwrap_or_default()).await?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn requests_are_due_at_even_distances() {
+        let mut due = pace(1_000, Duration::from_millis(5)).unwrap();
+        let mut times = Vec::new();
+        while let Some(at) = due.recv().await {
+            assert!(at <= Instant::now(), "never before its time");
+            times.push(at);
         }
-        filled += count;
-        let seen = String::from_utf8_lossy(buffer.get(..filled).unwrap_or_default());
-        let Some((head, body)) = seen.split_once("\r\n\r\n") else { continue };
-        if !head.starts_with("HTTP/1.1 202") {
-            return Err(io::Error::other(format!("not accepted: {seen}")));
+        assert_eq!(times.len(), 5);
+        assert!(times.windows(2).all(|two| two[1] - two[0] == Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn what_came_late_counts_from_when_it_was_due() {
+        let mut load = Load::new().unwrap();
+        for millis in 1..=100 {
+            load.answered_after(Duration::from_millis(millis));
         }
-        let length = head
-            .lines()
-            .filter_map(|line| line.split_once(':'))
-            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-            .and_then(|(_, value)| value.trim().parse::<usize>().ok())
-            .unwrap_or_default();
-        if body.len() >= length {
-            return Ok(());
-        }
+        load.took = Duration::from_secs(2);
+        assert!((load.per_second() - 50.0).abs() < f64::EPSILON);
+        assert!((load.millis(0.5) - 50.0).abs() < 0.1 && (load.millis(0.99) - 99.0).abs() < 0.1);
     }
 }

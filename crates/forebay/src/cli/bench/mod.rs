@@ -1,165 +1,152 @@
 //! `forebay bench`: how much this machine does, with the whole ledger and nothing left out.
 //!
-//! Service, simulator and load run in this process on a temporary store, so that the figures are those of one
-//! machine doing all of it. Two scenarios: how fast jobs are accepted while nothing works on them, and how fast
-//! those jobs are then worked off through a simulator that answers at once.
+//! Service, simulator and load are processes of their own ([`stage`]), so that what is counted for the service is
+//! the service's. In each round every scenario ([`scenarios`]) runs once, and beside them the floor ([`floor`]):
+//! the least that any such service could do on this machine. Times differ between machines and with what else
+//! runs; the ratio to the floor of the same round does not.
 
+mod caller;
+pub(super) mod floor;
+mod ledger;
 mod load;
+mod process;
+mod report;
+mod scenarios;
+mod stage;
+mod start;
 
-use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
-use comfy_table::{Table, presets};
-use serde_json::{Value, json};
-use tokio::time::Instant;
+use clap::{Args, ValueEnum};
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::logging::{self, LogArgs};
 use super::output::Output;
 use super::progress;
-use crate::config::{Roles, Settings};
-use crate::runtime::random_bytes;
-use crate::service::{self, Service};
-use crate::sim::{self, SimOptions};
-use load::{Accepts, Target};
+use report::{Measured, Report};
 
 /// Arguments of `forebay bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
-    /// Jobs to accept, and then to work off
-    #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=5_000_000))]
-    pub jobs: u32,
-    /// Connections that submit at the same time, each waiting for its answer
+    /// What to measure [default: all of it]
+    #[arg(value_enum)]
+    scenarios: Vec<Scenario>,
+    /// How often everything is measured; the table has the medians. `in-flight` and `idle` are measured once
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Seconds of load in each scenario
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    seconds: u32,
+    /// Connections that submit at the same time; also the calls in flight of `calls`
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]
-    pub connections: u32,
-    /// Calls in flight while jobs are worked off
-    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub in_flight: u32,
-    /// A folder for the store, on the disk that is to be measured [default: the system's temporary folder]
+    connections: u32,
+    /// Jobs a second of `paced`
+    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate: u32,
+    /// Jobs that are worked off in `floor`, `ledger` and `calls`
+    #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=5_000_000))]
+    jobs: u32,
+    /// Calls in flight of `in-flight`
+    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    in_flight: u32,
+    /// Seconds of doing nothing in `idle`
+    #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    idle: u32,
+    /// A folder for the databases, on the disk that is to be measured [default: the system's temporary folder]
     #[arg(long, value_name = "DIR")]
-    pub folder: Option<std::path::PathBuf>,
+    folder: Option<PathBuf>,
     #[command(flatten)]
     log: LogArgs,
 }
 
-/// Runs both scenarios.
+impl BenchArgs {
+    fn parent(&self) -> PathBuf {
+        self.folder.clone().unwrap_or_else(std::env::temp_dir)
+    }
+
+    fn span(&self) -> Duration {
+        Duration::from_secs(u64::from(self.seconds))
+    }
+
+    fn wants(&self, scenario: Scenario, round: u32) -> bool {
+        let once = matches!(scenario, Scenario::InFlight | Scenario::Idle);
+        (self.scenarios.is_empty() || self.scenarios.contains(&scenario)) && (round == 1 || !once)
+    }
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum Scenario {
+    /// The least there can be: one narrow row a request over HTTP; rows claimed and completed
+    Floor,
+    /// Jobs accepted, each connection sending when it has its answer
+    Accept,
+    /// Jobs accepted at a fixed rate: how long each takes from when it was due
+    Paced,
+    /// Jobs that do nothing, claimed and completed with the whole ledger, without HTTP
+    Ledger,
+    /// Jobs worked off by calls of the simulator over HTTP
+    Calls,
+    /// From submitting a job to its call, 20 jobs a second
+    Start,
+    /// Memory with many calls in flight
+    InFlight,
+    /// Memory and processor time with nothing to do
+    Idle,
+}
+
+impl Scenario {
+    fn name(self) -> &'static str {
+        match self {
+            Scenario::Floor => "floor",
+            Scenario::Accept => "accept",
+            Scenario::Paced => "paced",
+            Scenario::Ledger => "ledger",
+            Scenario::Calls => "calls",
+            Scenario::Start => "start",
+            Scenario::InFlight => "in-flight",
+            Scenario::Idle => "idle",
+        }
+    }
+
+    async fn run(self, args: &BenchArgs) -> Result<Vec<(&'static str, f64)>, CliError> {
+        match self {
+            Scenario::Floor => scenarios::floor(args).await,
+            Scenario::Accept => scenarios::accept(args).await,
+            Scenario::Paced => scenarios::paced(args).await,
+            Scenario::Ledger => scenarios::ledger(args).await,
+            Scenario::Calls => scenarios::calls(args).await,
+            Scenario::Start => scenarios::start(args).await,
+            Scenario::InFlight => scenarios::in_flight(args).await,
+            Scenario::Idle => scenarios::idle(args).await,
+        }
+    }
+}
+
+/// Measures, round after round.
 pub async fn run(args: BenchArgs, output: &Output) -> Result<Exit, CliError> {
     logging::start(args.log.log_format, "warn")?;
-    let parent = args.folder.clone().unwrap_or_else(std::env::temp_dir);
-    let folder = parent.join(format!("forebay-bench-{:016x}", u64::from_be_bytes(random_bytes())));
-    std::fs::create_dir(&folder).map_err(|error| CliError::failed("the folder can't be made", &error))?;
-    let measured = measure(&args, &folder, output).await;
-    if let Err(error) = std::fs::remove_dir_all(&folder) {
-        output.note(&format!("{} could not be removed: {error}", folder.display()));
+    if cfg!(debug_assertions) {
+        output.note("this is a debug build: its figures say little about a release");
     }
-    show(&measured?, output)?;
-    Ok(Exit::Done)
-}
-
-struct Measured {
-    accepts: Accepts,
-    drain_jobs: u32,
-    drain_seconds: f64,
-}
-
-async fn measure(args: &BenchArgs, folder: &Path, output: &Output) -> Result<Measured, CliError> {
-    let sim = sim::serve(SimOptions { listen: loopback(), ..SimOptions::default() })
-        .await
-        .map_err(|error| CliError::failed("the simulator can't start", &error))?;
-    let definitions = definitions(&sim.base_url(), args.in_flight);
-
-    let service = start(folder, &definitions, Roles { work: false, ..Roles::ALL }).await?;
-    let accepts = accept(args, &service, output).await?;
-    service.stop().await;
-
-    let service = start(folder, &definitions, Roles::ALL).await?;
-    let drain_seconds = drain(args, &service, output).await?;
-    service.stop().await;
-    sim.shutdown().await;
-    Ok(Measured { accepts, drain_jobs: args.jobs, drain_seconds })
-}
-
-async fn start(folder: &Path, definitions: &str, roles: Roles) -> Result<Service, CliError> {
-    let database = folder.join("forebay.db");
-    let settings = Settings { listen: loopback(), roles, ..Settings::for_database(database) };
-    service::start_with(settings, definitions)
-        .await
-        .map_err(|error| CliError::failed("the service can't start", &error))
-}
-
-async fn accept(args: &BenchArgs, service: &Service, output: &Output) -> Result<Accepts, CliError> {
-    let spinner = progress::spinner(output, &format!("accepting {} jobs", args.jobs));
-    let key = std::fs::read_to_string(&service.admin_key_file)
-        .map_err(|error| CliError::failed("the admin key can't be read", &error))?;
-    let target = Target { address: service.addr, key: key.trim().to_owned() };
-    let accepts = load::accept(&target, args.jobs, args.connections).await;
-    spinner.finish_and_clear();
-    accepts.map_err(|error| CliError::failed("submitting failed", &error))
-}
-
-async fn drain(args: &BenchArgs, service: &Service, output: &Output) -> Result<f64, CliError> {
-    let bar = progress::bar(output, usize::try_from(args.jobs).unwrap_or_default(), "working off");
-    let began = Instant::now();
-    loop {
-        let pending =
-            service.pending_jobs().await.map_err(|error| CliError::failed("the store failed", &error))?;
-        bar.set_position(u64::from(args.jobs).saturating_sub(pending));
-        if pending == 0 {
-            bar.finish_and_clear();
-            return Ok(began.elapsed().as_secs_f64());
+    let mut report = Report::default();
+    for round in 1..=args.rounds {
+        let mut measured = Vec::new();
+        for scenario in Scenario::value_variants().iter().filter(|scenario| args.wants(**scenario, round)) {
+            let what = format!("round {round} of {}: {}", args.rounds, scenario.name());
+            let spinner = progress::spinner(output, &what);
+            let figures = scenario.run(&args).await;
+            spinner.finish_and_clear();
+            measured.push(Measured { scenario: *scenario, figures: figures? });
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        report.add(measured);
     }
-}
-
-fn show(measured: &Measured, output: &Output) -> Result<(), CliError> {
-    let record = record(measured);
     if output.is_json() {
-        return output.record(&record);
+        output.record(&report.record(scenarios::about(&args)))?;
+    } else {
+        output.table(report.table())?;
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["scenario", "per second", "p50 ms", "p99 ms"]);
-    let number = |pointer: &str| record.pointer(pointer).map_or_else(String::new, Value::to_string);
-    table.add_row([
-        "accept",
-        &number("/accept/per_second"),
-        &number("/accept/p50_ms"),
-        &number("/accept/p99_ms"),
-    ]);
-    table.add_row(["drain through the simulator", &number("/drain/per_second"), "", ""]);
-    output.table(table)
-}
-
-fn record(measured: &Measured) -> Value {
-    let rounded = |value: f64| (value * 100.0).round() / 100.0;
-    let accepts = &measured.accepts;
-    json!({
-        "accept": {
-            "jobs": accepts.jobs, "connections": accepts.connections,
-            "per_second": (f64::from(accepts.jobs) / accepts.seconds).round(),
-            "p50_ms": rounded(accepts.p50_ms), "p99_ms": rounded(accepts.p99_ms),
-        },
-        "drain": {
-            "jobs": measured.drain_jobs,
-            "per_second": (f64::from(measured.drain_jobs) / measured.drain_seconds).round(),
-        },
-    })
-}
-
-fn loopback() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], 0))
-}
-
-fn definitions(base_url: &str, in_flight: u32) -> String {
-    format!(
-        "[providers.sim]\nbase_url = \"{base_url}\"\n\n\
-         [pools.sim]\nprovider = \"sim\"\nmax_in_flight = {in_flight}\n\n\
-         [models.small]\npool = \"sim\"\nprovider_model = \"sim\"\ncontext_tokens = 100000\n\
-         max_output_tokens = 1000\ninput_micros_per_mtok = 250000\noutput_micros_per_mtok = 2000000\n\n\
-         [tasks.chat]\nkind = \"llm\"\nmodel = \"small\"\nmax_output_tokens = 100\ndefault_ttl_ms = 86400000\n"
-    )
+    Ok(Exit::Done)
 }
