@@ -33,6 +33,8 @@ pub enum AttemptKind {}
 pub enum KeyKind {}
 /// Marks ids of claims.
 pub enum ClaimKind {}
+/// Marks ids of batches of jobs.
+pub enum BatchKind {}
 
 impl Kind for JobKind {
     const PREFIX: &'static str = "job_";
@@ -46,6 +48,9 @@ impl Kind for KeyKind {
 impl Kind for ClaimKind {
     const PREFIX: &'static str = "clm_";
 }
+impl Kind for BatchKind {
+    const PREFIX: &'static str = "batch_";
+}
 
 /// Names a job.
 pub type JobId = Id<JobKind>;
@@ -55,6 +60,8 @@ pub type AttemptId = Id<AttemptKind>;
 pub type KeyId = Id<KeyKind>;
 /// Names one claim call, so that the unknown outcome of its commit can be resolved by looking.
 pub type ClaimId = Id<ClaimKind>;
+/// Names jobs that were handed over in one call.
+pub type BatchId = Id<BatchKind>;
 
 impl<K> Id<K> {
     /// Makes an id from the time and ten random bytes.

@@ -36,6 +36,16 @@ pub const SCHEMA_BYTES: usize = 64 * 1024;
 pub const PROVIDER_REPLY_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes of one line of a provider's stream.
 pub const PROVIDER_LINE_BYTES: usize = 1024 * 1024;
+/// Jobs of one batch call.
+pub const BATCH_JOBS: usize = 1_000;
+/// Bytes of the body of a batch call, after decompression.
+pub const BATCH_BODY_BYTES: usize = 16 * 1024 * 1024;
+/// Dead letters that one call replays.
+pub const REPLAY_JOBS: usize = 1_000;
+/// Characters of a note on a dead letter.
+pub const NOTE_CHARS: usize = 2_000;
+/// Notes on one dead letter.
+pub const NOTES: usize = 100;
 /// Jobs on one page of a list.
 pub const LIST_PAGE: usize = 200;
 /// Open event streams of one tenant.

@@ -14,9 +14,11 @@ use crate::StoreError;
 use crate::record::{
     AcceptRefused, Accepted, Actor, AttemptRecord, AuditPage, AuditQuery, Cancelled, Changed, Claim,
     ClaimReply, Committed, DatasetPut, DatasetRecord, DocumentRecord, EventPage, EventQuery, Extended, Held,
-    JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, NewDataset, NewDocument, NewJob, NewKey, NewRevision,
-    PoolStatus, Queue, ResultRecord, ReviewRecord, RevisionRecord, StepCommit, StepRecord, TenantRecord,
-    TenantSettings, UsageQuery, UsageRow, Work,
+    JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, Letter, LetterChange, LetterChanged, LetterFilter,
+    LetterGroup, LetterPage, LetterQuery, LetterState, NewDataset, NewDocument, NewJob, NewKey, NewReplay,
+    NewRevision, OpenLetters, PoolStatus, Queue, ReplayQuery, ReplayRefused, ReplaySource, ResultRecord,
+    ReviewRecord, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings, UsageQuery, UsageRow,
+    Work,
 };
 
 /// Everything that the service needs of a store.
@@ -28,6 +30,8 @@ pub trait Store:
     + Jobs
     + Inspect
     + Log
+    + Letters
+    + Replays
     + Reviews
     + Access
     + Audit
@@ -47,6 +51,8 @@ impl<T> Store for T where
         + Jobs
         + Inspect
         + Log
+        + Letters
+        + Replays
         + Reviews
         + Access
         + Audit
@@ -150,6 +156,59 @@ pub trait Inspect: Send + Sync {
 pub trait Log: Send + Sync {
     /// Events after a position, of a tenant or of one of its jobs.
     async fn events(&self, tenant: i64, query: EventQuery) -> Result<EventPage, StoreError>;
+}
+
+/// Dead letters: jobs that failed, and who deals with them. A job becomes one in the transaction that fails it.
+#[async_trait]
+pub trait Letters: Send + Sync {
+    /// A page of the tenant's dead letters, latest failure first.
+    async fn letters(&self, tenant: i64, query: LetterQuery) -> Result<LetterPage, StoreError>;
+
+    /// The tenant's dead letters in a state by task and failure class, most frequent first.
+    async fn letter_groups(
+        &self,
+        tenant: i64,
+        state: LetterState,
+        filter: LetterFilter,
+    ) -> Result<Vec<LetterGroup>, StoreError>;
+
+    /// How many there are to be replayed.
+    async fn letters_left(&self, tenant: i64, query: ReplayQuery) -> Result<u64, StoreError>;
+
+    /// A dead letter of the tenant.
+    async fn letter(&self, tenant: i64, job: JobId) -> Result<Option<Letter>, StoreError>;
+
+    /// Changes who deals with a dead letter, says that it is dealt with, or adds a note. `None` when the tenant
+    /// has no such letter.
+    async fn change_letter(
+        &self,
+        tenant: i64,
+        job: JobId,
+        change: LetterChange,
+        by: Actor,
+    ) -> Result<Option<LetterChanged>, StoreError>;
+
+    /// How many are open over all tenants, and since when.
+    async fn open_letters(&self) -> Result<OpenLetters, StoreError>;
+}
+
+/// Doing the work of failed jobs again, as new jobs that are linked to them.
+#[async_trait]
+pub trait Replays: Send + Sync {
+    /// A job of the tenant with what it was asked to do, whether it failed or not.
+    async fn replay_source(&self, tenant: i64, job: JobId) -> Result<Option<ReplaySource>, StoreError>;
+
+    /// Up to that many jobs that are to be replayed, oldest failure first.
+    async fn replayable(
+        &self,
+        tenant: i64,
+        query: ReplayQuery,
+        limit: usize,
+    ) -> Result<Vec<ReplaySource>, StoreError>;
+
+    /// Accepts a job that does a failed one's work again, as [`Accept::accept`] does any job, notes it on the
+    /// failed one and changes nothing else of it (I13).
+    async fn replay(&self, replay: NewReplay) -> Result<Result<Accepted, ReplayRefused>, StoreError>;
 }
 
 /// Reviews that persons owe.

@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use forebay_core::id::JobId;
 use forebay_store::record::Accepted;
 
-use crate::accept::{self, Caller};
+use crate::accept::{self, Caller, Wish};
 use crate::app::App;
 use crate::http::{Intake, Principal, Problem};
 
@@ -28,11 +29,29 @@ impl Intake for Door {
         idempotency_key: Option<String>,
         body: Bytes,
     ) -> Result<Accepted, Problem> {
-        let caller = Caller { tenant: principal.tenant, key_id: Some(principal.key_id) };
-        let accepted = accept::submit(&self.app, caller, idempotency_key, &body).await?;
+        let accepted = accept::submit(&self.app, caller(principal), idempotency_key, &body).await?;
         if !accepted.replayed {
             self.app.metrics.accepted();
         }
         Ok(accepted)
     }
+
+    async fn replay(
+        &self,
+        principal: &Principal,
+        idempotency_key: Option<String>,
+        job: JobId,
+        wish: Wish,
+    ) -> Result<Accepted, Problem> {
+        let accepted = accept::replay(&self.app, caller(principal), idempotency_key, job, &wish).await?;
+        if !accepted.replayed {
+            self.app.metrics.accepted();
+            self.app.metrics.replayed();
+        }
+        Ok(accepted)
+    }
+}
+
+fn caller(principal: &Principal) -> Caller {
+    Caller { tenant: principal.tenant, key_id: Some(principal.key_id) }
 }

@@ -8,7 +8,7 @@ use forebay_core::attempt::Outcome;
 use forebay_core::job::State;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_core::window::{Dimension, Window};
-use forebay_store::record::PoolStatus;
+use forebay_store::record::{OpenLetters, PoolStatus};
 use http::Method;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -64,6 +64,7 @@ struct BuildLabel {
 pub struct Metrics {
     registry: Registry,
     admitted: Counter,
+    replayed: Counter,
     finished: Family<OutcomeLabel, Counter>,
     attempts: Family<OutcomeLabel, Counter>,
     stale_completions: Counter,
@@ -78,6 +79,8 @@ pub struct Metrics {
     pool_in_flight: Family<PoolLabel, Gauge>,
     headroom: Family<LimitLabels, Ratio>,
     streams: Gauge,
+    dead_letters: Gauge,
+    oldest_dead_letter: Gauge,
 }
 
 /// What the gauges are set to at a scrape.
@@ -90,6 +93,8 @@ pub struct Scrape {
     pub pools: Vec<PoolStatus>,
     /// The active definitions, for the pools' limits.
     pub limits: Arc<Revision>,
+    /// Failed jobs of all tenants that nobody has dealt with.
+    pub dead_letters: OpenLetters,
     /// Open event streams of this process.
     pub open_streams: usize,
 }
@@ -106,6 +111,7 @@ impl Metrics {
         let metrics = Self {
             registry: Registry::with_prefix("forebay"),
             admitted: Counter::default(),
+            replayed: Counter::default(),
             finished: Family::default(),
             attempts: Family::default(),
             stale_completions: Counter::default(),
@@ -120,6 +126,8 @@ impl Metrics {
             pool_in_flight: Family::default(),
             headroom: Family::default(),
             streams: Gauge::default(),
+            dead_letters: Gauge::default(),
+            oldest_dead_letter: Gauge::default(),
         };
         metrics.with_counters().with_gauges()
     }
@@ -127,6 +135,11 @@ impl Metrics {
     fn with_counters(mut self) -> Self {
         let registry = &mut self.registry;
         registry.register("jobs_admitted", "Jobs accepted, replays not counted", self.admitted.clone());
+        registry.register(
+            "jobs_replayed",
+            "Jobs accepted to do a failed one's work again",
+            self.replayed.clone(),
+        );
         registry.register(
             "jobs_finished",
             "Jobs that ended, or came to a person, by state",
@@ -166,6 +179,16 @@ impl Metrics {
             self.headroom.clone(),
         );
         registry.register("event_streams", "Open event streams of this process", self.streams.clone());
+        registry.register(
+            "dead_letters_open",
+            "Failed jobs that nobody has dealt with",
+            self.dead_letters.clone(),
+        );
+        registry.register(
+            "dead_letters_oldest_age_seconds",
+            "How long ago the first of them failed; 0 where there is none",
+            self.oldest_dead_letter.clone(),
+        );
         let build = Family::<BuildLabel, Gauge>::default();
         build.get_or_create(&BuildLabel { build: BUILD }).set(1);
         registry.register("build_info", "The build that runs, always 1", build);
@@ -175,6 +198,11 @@ impl Metrics {
     /// A job was accepted for the first time.
     pub fn accepted(&self) {
         self.admitted.inc();
+    }
+
+    /// A job was accepted that does a failed one's work again.
+    pub fn replayed(&self) {
+        self.replayed.inc();
     }
 
     /// A job ended, or came to a person.
@@ -214,6 +242,9 @@ impl Metrics {
     pub fn render(&self, scrape: &Scrape) -> String {
         self.set_jobs(&scrape.counts);
         self.set_pools(scrape);
+        self.dead_letters.set(i64::try_from(scrape.dead_letters.count).unwrap_or(i64::MAX));
+        let age = scrape.dead_letters.oldest.map_or(0, |at| scrape.now.as_millis() - at.as_millis());
+        self.oldest_dead_letter.set(age.max(0) / 1_000);
         self.streams.set(i64::try_from(scrape.open_streams).unwrap_or(i64::MAX));
         let mut text = String::new();
         if let Err(failure) = encode(&mut text, &self.registry) {
@@ -292,6 +323,7 @@ mod tests {
                 waiting: 7,
             }],
             limits: Arc::new(Revision { number: 1, definitions: Definitions::default() }),
+            dead_letters: OpenLetters { count: 2, oldest: Some(Timestamp::from_millis(-90_500)) },
             open_streams: 3,
         }
     }
@@ -300,6 +332,7 @@ mod tests {
     fn names_outlive_releases() {
         let metrics = Metrics::new();
         metrics.accepted();
+        metrics.replayed();
         metrics.finished(State::Succeeded);
         metrics.attempt(Outcome::Unknown);
         metrics.request(&Method::GET, "/v1/jobs", 200, Millis::new(3));
@@ -317,6 +350,9 @@ mod tests {
             "forebay_jobs_running 0",
             "forebay_pool_waiting{pool=\"main\"} 7",
             "forebay_event_streams 3",
+            "forebay_jobs_replayed_total 1",
+            "forebay_dead_letters_open 2",
+            "forebay_dead_letters_oldest_age_seconds 90",
             "forebay_http_requests_total{method=\"GET\",route=\"/v1/jobs\",status=\"200\"} 1",
         ] {
             assert!(text.lines().any(|written| written == line), "{line} is missing in\n{text}");

@@ -33,17 +33,26 @@ pub enum AuditAction {
     JobCancel,
     /// A new version of a dataset was sent.
     DatasetPut,
+    /// A failed job is done again.
+    JobReplay,
+    /// A dead letter got another owner, or was dealt with.
+    DeadLetterPut,
+    /// A note was written about a dead letter.
+    DeadLetterNote,
 }
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [AuditAction; 6] = [
+    pub const ALL: [AuditAction; 9] = [
         AuditAction::TenantPut,
         AuditAction::KeyCreate,
         AuditAction::KeyRevoke,
         AuditAction::RevisionApply,
         AuditAction::JobCancel,
         AuditAction::DatasetPut,
+        AuditAction::JobReplay,
+        AuditAction::DeadLetterPut,
+        AuditAction::DeadLetterNote,
     ];
 
     /// The name in the API and the database.
@@ -55,6 +64,9 @@ impl AuditAction {
             AuditAction::RevisionApply => "revision.apply",
             AuditAction::JobCancel => "job.cancel",
             AuditAction::DatasetPut => "dataset.put",
+            AuditAction::JobReplay => "job.replay",
+            AuditAction::DeadLetterPut => "dead_letter.put",
+            AuditAction::DeadLetterNote => "dead_letter.note",
         }
     }
 

@@ -2,7 +2,7 @@ use forebay_core::attempt::{Outcome, Usage};
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
 use forebay_core::grant::Account;
-use forebay_core::id::{AttemptId, JobId, KeyId};
+use forebay_core::id::{AttemptId, BatchId, JobId, KeyId};
 use forebay_core::job::{Job, Priority, State};
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
@@ -53,6 +53,10 @@ pub struct JobRecord {
     pub request_digest: Digest,
     /// The document it reads.
     pub document: Option<Digest>,
+    /// The batch that it came with.
+    pub batch: Option<BatchId>,
+    /// The latest job that does its work again, where it failed.
+    pub replayed_by: Option<JobId>,
 }
 
 /// What a job's attempts used.

@@ -6,6 +6,7 @@ mod audit;
 mod claim;
 mod dataset;
 mod job;
+mod letter;
 mod log;
 mod step;
 
@@ -20,6 +21,10 @@ pub use dataset::{DatasetPut, DatasetRecord, NewDataset};
 pub use job::{
     AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, PoolStatus, Queue, ResultRecord,
     ReviewRecord, StepRecord, UsageQuery, UsageRow,
+};
+pub use letter::{
+    Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery, LetterRecord,
+    LetterState, NewReplay, NoteRecord, OpenLetters, ReplayQuery, ReplayRefused, ReplaySource,
 };
 pub use log::{Changed, EventPage, EventQuery, EventRecord};
 pub use step::{AttemptClose, Bytes, Committed, NewResult, NewReview, StepCommit, Then};

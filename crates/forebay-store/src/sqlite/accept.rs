@@ -23,7 +23,7 @@ impl Accept for SqliteStore {
 }
 
 /// The key first: a replay of an accepted job passes no admission.
-fn accept(tx: &Tx<'_>, job: &NewJob) -> Result<Answer, StoreError> {
+pub(super) fn accept(tx: &Tx<'_>, job: &NewJob) -> Result<Answer, StoreError> {
     if let Some(known) = known(tx, job)? {
         return Ok(known);
     }
@@ -35,7 +35,7 @@ fn accept(tx: &Tx<'_>, job: &NewJob) -> Result<Answer, StoreError> {
 }
 
 /// What the idempotency key stands for already.
-fn known(tx: &Tx<'_>, job: &NewJob) -> Result<Option<Answer>, StoreError> {
+pub(super) fn known(tx: &Tx<'_>, job: &NewJob) -> Result<Option<Answer>, StoreError> {
     let Some(key) = &job.idempotency_key else {
         return Ok(None);
     };
@@ -103,6 +103,8 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
         replay_of: job.replay_of,
         request_digest: job.request_digest,
         document: job.document,
+        batch: None,
+        replayed_by: None,
     };
     let seq = save::append_event(tx, &record, EventType::Accepted)?;
     insert_job(tx, &record, seq)?;

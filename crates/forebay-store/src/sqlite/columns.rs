@@ -164,6 +164,8 @@ pub(super) fn job_columns(c: &mut Columns<'_, '_>) -> Read<JobRecord> {
         replay_of: c.maybe_id()?,
         request_digest: c.digest()?,
         document: c.maybe_digest()?,
+        batch: c.maybe_id()?,
+        replayed_by: c.maybe_id()?,
     })
 }
 

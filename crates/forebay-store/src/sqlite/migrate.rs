@@ -34,8 +34,12 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[Migration] =
-    &[migration!(1, "ledger"), migration!(2, "audit"), migration!(3, "datasets")];
+const MIGRATIONS: &[Migration] = &[
+    migration!(1, "ledger"),
+    migration!(2, "audit"),
+    migration!(3, "datasets"),
+    migration!(4, "dead_letters"),
+];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";

@@ -7,8 +7,8 @@ use forebay_core::lifecycle::Change;
 use rusqlite::named_params;
 
 use super::columns::{int, job_record};
-use super::sql;
 use super::transaction::Tx;
+use super::{letters, sql};
 use crate::StoreError;
 use crate::record::{JobRecord, JobUsage};
 
@@ -23,9 +23,9 @@ pub(super) fn save(tx: &Tx<'_>, before: &JobRecord, change: Change) -> Result<Jo
     let event = change.event;
     let after = changed(tx, before, change.job);
     update(tx, before, &after)?;
-    append_event(tx, &after, event)?;
+    let number = append_event(tx, &after, event)?;
     if after.job.state.is_terminal() && !before.job.state.is_terminal() {
-        ended(tx, &after)?;
+        ended(tx, &after, number)?;
     }
     Ok(after)
 }
@@ -119,6 +119,7 @@ pub(super) fn append_event(tx: &Tx<'_>, record: &JobRecord, kind: EventType) -> 
         correlation_id: record.correlation_id.as_deref(),
         metadata: record.metadata.as_deref(),
         failure: record.job.failure.as_ref(),
+        replayed_by: record.replayed_by,
     };
     tx.execute(
         sql!("log/append"),
@@ -136,9 +137,15 @@ pub(super) fn append_event(tx: &Tx<'_>, record: &JobRecord, kind: EventType) -> 
     Ok(number)
 }
 
-/// What a job's end means for others: its tenant may send another, and the next of its ordering key may run.
-fn ended(tx: &Tx<'_>, record: &JobRecord) -> Result<(), StoreError> {
+/// What a job's end means for others: its tenant may send another, the next of its ordering key may run, and
+/// somebody may have to look after what failed. `number` is that of the event that says so.
+fn ended(tx: &Tx<'_>, record: &JobRecord, number: i64) -> Result<(), StoreError> {
     tx.execute(sql!("tenants/remove_pending"), [record.tenant])?;
+    match (record.job.state, record.replay_of) {
+        (State::FailedTerminal, _) => letters::open(tx, record, number)?,
+        (State::Cancelled, Some(original)) => letters::reopen(tx, original)?,
+        _ => {}
+    }
     if let Some(key) = &record.ordering_key {
         let next = tx.row(
             sql!("jobs/release_ordering_key"),

@@ -4,6 +4,7 @@
 //! transaction in the store. Nothing is written before that, and nothing is undone after it.
 
 mod refused;
+mod replay;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use forebay_core::time::Timestamp;
 use forebay_store::record::{Accepted, Bytes, DocumentRecord, NewJob, NewStep};
 
 pub use refused::Refused;
+pub use replay::{Wish, replay};
 
 use crate::app::App;
 use crate::revisions::{Revision, RevisionError};
@@ -44,6 +46,17 @@ pub async fn submit(
     body: &[u8],
 ) -> Result<Accepted, Refused> {
     let submission = Submission::parse(request::json::parse(body)?)?;
+    let job = prepare(app, caller, idempotency_key, submission).await?;
+    app.store.accept(job).await?.map_err(Refused::from)
+}
+
+/// Everything that is decided about a job before its transaction.
+async fn prepare(
+    app: &App,
+    caller: Caller,
+    idempotency_key: Option<String>,
+    submission: Submission,
+) -> Result<NewJob, Refused> {
     let revision = revision(app, &submission).await?;
     let task = task(&revision, &submission)?;
     check_input(task, &submission)?;
@@ -51,8 +64,7 @@ pub async fn submit(
     let document = document(app, caller, &submission.input).await?;
     let document_bytes = document.as_ref().map_or(0, |document| document.bytes);
     let step = first_step(task, &submission, document_bytes)?;
-    let job = new_job(app, caller, idempotency_key, &revision, task, submission, step).await?;
-    app.store.accept(job).await?.map_err(Refused::from)
+    new_job(app, caller, idempotency_key, &revision, task, submission, step).await
 }
 
 /// The revision that the job runs by: the pinned one, else the active one.

@@ -1,10 +1,11 @@
 //! Why a job is not taken in, in words that name the member and the fix.
 
 use forebay_core::id::JobId;
+use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::request::{JsonFault, MemberCode, MemberFault, TaskRef};
 use forebay_store::StoreError;
-use forebay_store::record::AcceptRefused;
+use forebay_store::record::{AcceptRefused, ReplayRefused};
 
 /// Why a job was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,21 @@ pub enum Refused {
     /// The caller's tenant is gone since its key was looked at.
     #[error("the key's tenant is not there any more")]
     NoTenant,
+    /// There is no such job to be done again.
+    #[error("the tenant has no such job")]
+    NoJob,
+    /// The job did not fail.
+    #[error("the job is {}, and only one that is FAILED_TERMINAL can be replayed", .state.name())]
+    NotFailed {
+        /// Where it is.
+        state: State,
+    },
+    /// Another job does the work again, or has done it.
+    #[error("{by} does the job's work again or has done it: say `\"again\": true` to have it done once more")]
+    Replayed {
+        /// That job.
+        by: JobId,
+    },
     /// Definitions that this build can't read.
     #[error("the job can't be prepared: {0}")]
     Unreadable(String),
@@ -72,6 +88,17 @@ impl From<AcceptRefused> for Refused {
             AcceptRefused::Budget { left } => Refused::Budget { left },
             AcceptRefused::NoDocument => Refused::no_document(),
             AcceptRefused::NoTenant => Refused::NoTenant,
+        }
+    }
+}
+
+impl From<ReplayRefused> for Refused {
+    fn from(refused: ReplayRefused) -> Self {
+        match refused {
+            ReplayRefused::NoJob => Refused::NoJob,
+            ReplayRefused::NotFailed { state } => Refused::NotFailed { state },
+            ReplayRefused::Replayed { by } => Refused::Replayed { by },
+            ReplayRefused::NotAccepted(refused) => refused.into(),
         }
     }
 }

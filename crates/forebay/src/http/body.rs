@@ -14,7 +14,7 @@ use forebay_core::request::json;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
 use super::headers::content_type;
@@ -59,6 +59,11 @@ impl Payload {
     pub(super) fn json(&self) -> Result<Value, Problem> {
         self.must_be_json()?;
         Ok(json::parse(&self.bytes)?)
+    }
+
+    /// The same where a request may have no body: then it is an object without members.
+    pub(super) fn json_or_nothing(&self) -> Result<Value, Problem> {
+        if self.bytes.is_empty() { Ok(Value::Object(Map::new())) } else { self.json() }
     }
 }
 

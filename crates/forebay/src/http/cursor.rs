@@ -10,6 +10,9 @@ use forebay_core::digest::Digest;
 use forebay_core::event::Origin;
 use forebay_core::id::Incarnation;
 
+use super::auth::Principal;
+use super::problem::Problem;
+
 const PAYLOAD: usize = 1 + 8 + 4 + 8 + 8 + 8;
 const TAG: usize = 16;
 
@@ -20,6 +23,8 @@ pub enum Series {
     Events,
     /// A list of jobs, under the filters with this digest.
     Jobs(u64),
+    /// A list of dead letters, as above.
+    DeadLetters(u64),
 }
 
 impl Series {
@@ -27,6 +32,7 @@ impl Series {
         match self {
             Series::Events => (1, 0),
             Series::Jobs(filters) => (2, filters),
+            Series::DeadLetters(filters) => (3, filters),
         }
     }
 }
@@ -101,6 +107,12 @@ impl Cursors {
         } else {
             Err(Forged)
         }
+    }
+
+    /// The number at which a page of a list begins.
+    pub(super) fn position(&self, principal: &Principal, series: Series, text: &str) -> Result<i64, Problem> {
+        let position = self.read(principal.tenant, series, text);
+        Ok(position.map_err(|forged| Problem::parameter("cursor", forged.to_string()))?.seq)
     }
 
     fn tag(&self, payload: &[u8]) -> [u8; TAG] {

@@ -53,6 +53,7 @@ async fn scrape(State(api): State<Api>) -> Result<Response, Problem> {
         counts: api.app.store.counts(None).await?,
         pools: api.app.store.pools().await?,
         limits: api.app.revisions.active(),
+        dead_letters: api.app.store.open_letters().await?,
         open_streams: api.streams.open(),
     };
     let text = api.app.metrics.render(&scrape);

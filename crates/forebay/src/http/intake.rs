@@ -2,10 +2,12 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use forebay_core::id::JobId;
 use forebay_store::record::Accepted;
 
 use super::auth::Principal;
 use super::problem::Problem;
+use crate::accept::Wish;
 
 /// Takes jobs in: parses strictly, resolves the task, hashes, admits and commits.
 #[async_trait]
@@ -20,5 +22,18 @@ pub trait Intake: Send + Sync {
         principal: &Principal,
         idempotency_key: Option<String>,
         body: Bytes,
+    ) -> Result<Accepted, Problem>;
+
+    /// Accepts a job that does the work of a failed one again. Returns only after the commit.
+    ///
+    /// # Errors
+    ///
+    /// The problem that the caller gets; nothing was written then.
+    async fn replay(
+        &self,
+        principal: &Principal,
+        idempotency_key: Option<String>,
+        job: JobId,
+        wish: Wish,
     ) -> Result<Accepted, Problem>;
 }

@@ -22,6 +22,7 @@ mod intake;
 mod io;
 mod jobs;
 mod keys;
+mod letters;
 mod openapi;
 mod outer;
 mod page;
@@ -61,6 +62,7 @@ fn routes() -> Vec<Route> {
     [
         jobs::routes(),
         events::routes(),
+        letters::routes(),
         documents::routes(),
         reviews::routes(),
         tasks::routes(),

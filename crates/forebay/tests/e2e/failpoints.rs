@@ -33,6 +33,8 @@ enum Lead {
     RevokeKey,
     /// A document is uploaded.
     Upload,
+    /// A job failed: something is asked for at this address behind its id.
+    Dead(&'static str, fn() -> Value),
 }
 
 /// Every place, and what leads there. A test holds this list and the code together.
@@ -73,6 +75,10 @@ fn places() -> Vec<(&'static str, Lead)> {
         ("revoke_key.after_commit", Lead::RevokeKey),
         ("add_document.before_commit", Lead::Upload),
         ("add_document.after_commit", Lead::Upload),
+        ("replay.before_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
+        ("replay.after_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
+        ("change_letter.before_commit", Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"}))),
+        ("change_letter.after_commit", Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"}))),
     ]
 }
 
@@ -106,6 +112,7 @@ impl Stage {
         let scenario = json!({"defaults": {"first_token_ms": 20}, "rules": [
             {"match": {"contains": "[hang once]"}, "times": 1, "fault": "hang"},
             {"match": {"contains": "[slow]"}, "first_token_ms": 500},
+            {"match": {"contains": "[refuse once]"}, "times": 1, "fault": {"kind": "status", "status": 400}},
         ]});
         let (home, sim) = (Home::new(), simulator(&scenario).await);
         let task = "attempt_total_ms = 20000\non_unknown = \"retry\"\n\
@@ -160,6 +167,12 @@ impl Stage {
                 eventually("the worker reports", || held.with_extension("here").exists()).await;
                 server.kill_9();
             }
+            Lead::Dead(..) => {
+                let server = self.start_well();
+                let job = submit(&server, "dead", "[refuse once]", None).await.unwrap();
+                assert_eq!(server.settled(&job).await["state"], "FAILED_TERMINAL");
+                server.kill_9();
+            }
             _ => {}
         }
     }
@@ -212,6 +225,13 @@ impl Stage {
                     server.request(Method::POST, "/v1/documents").header("Content-Type", "text/plain");
                 answered(upload.body("a document")).await.map(drop)
             }
+            Lead::Dead(path, body) => {
+                let failed = server.request(Method::GET, "/v1/jobs?state=FAILED_TERMINAL");
+                let failed = answered(failed).await?;
+                let job = data(&failed)[0]["job_id"].as_str().unwrap();
+                let ask = server.request(Method::POST, &path.replace("{job_id}", job)).json(&body());
+                answered(ask.header("Idempotency-Key", &key)).await.map(drop)
+            }
         }
     }
 
@@ -237,6 +257,7 @@ impl Stage {
             let late = job["failure"]["class"] == "deadline";
             let fine = match self.lead {
                 Lead::Late if late => true,
+                Lead::Dead(..) if job["replay_of"].is_null() => job["state"] == "FAILED_TERMINAL",
                 Lead::Swept => job["state"] == "CANCELLED",
                 // What was not committed did not happen: the next worker may have been first.
                 Lead::Cancel => {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use forebay_core::definition::OnUnknown;
+use forebay_core::event::EventType;
 use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::{Millis, Timestamp};
@@ -87,7 +88,9 @@ impl Bundle {
     async fn check_events(&self, record: &JobRecord) {
         let events = self.events(record.tenant, Some(record.id)).await;
         assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "the log's numbers rise");
-        let versions: Vec<u64> = events.iter().map(|event| version_in(&event.body)).collect();
+        // That a job is done again is said at the version that it has.
+        let turns = events.iter().filter(|event| event.kind != EventType::Replayed);
+        let versions: Vec<u64> = turns.map(|event| version_in(&event.body)).collect();
         let expected: Vec<u64> = (1..=record.job.state_version).collect();
         assert_eq!(versions, expected, "{} has one event a version", record.id);
         assert_eq!(events[0].seq, record.seq, "the accepted event numbers its job");

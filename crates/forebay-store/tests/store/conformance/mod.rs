@@ -12,6 +12,7 @@ pub mod documents;
 pub mod duplicates;
 pub mod fairness;
 pub mod histories;
+pub mod letters;
 pub mod log;
 pub mod ordering;
 pub mod retry;
@@ -159,6 +160,22 @@ macro_rules! cases {
                 a_tenant_sees_its_own_affairs,
                 records_are_found_by_what_is_asked,
                 pages_hold_each_record_once,
+            }
+            letters {
+                a_job_that_fails_is_a_dead_letter,
+                letters_are_found_by_what_is_asked,
+                letters_are_counted_by_task_and_class,
+                pages_hold_each_letter_once,
+                a_person_deals_with_a_letter,
+                a_letter_takes_so_many_notes_and_not_one_more,
+                a_replay_is_a_new_job,
+                the_same_letter_is_not_replayed_twice,
+                what_did_not_fail_is_not_replayed,
+                a_replay_passes_admission,
+                a_replay_under_a_key_is_one_replay,
+                a_replay_that_fails_is_the_letter_that_is_left,
+                a_replay_that_is_cancelled_leaves_the_letter_open,
+                what_is_to_be_replayed_comes_oldest_first,
             }
             log {
                 numbers_rise_in_commit_order,

@@ -79,6 +79,18 @@ const FAULTS: &[(&str, &str)] = &[
          WHERE (j.state = 'REVIEW_REQUIRED') <> (r.job_id IS NOT NULL)",
     ),
     (
+        "a job that failed is a dead letter, and no other, which repeats what it was",
+        "SELECT hex(j.id) FROM jobs j LEFT JOIN dead_letters d ON d.job_id = j.id
+         WHERE (d.tenant, d.task, d.revision, d.class, d.failed_at) IS NOT (
+           SELECT j.tenant, j.task, j.revision, j.failure_class, j.finished_at WHERE j.state = 'FAILED_TERMINAL')",
+    ),
+    (
+        "an open dead letter has no replay that was not cancelled, and one that is replayed has",
+        "SELECT hex(job_id) FROM dead_letters d WHERE state IN ('open', 'replayed') AND (state = 'replayed') <> EXISTS (
+           SELECT 1 FROM inputs i JOIN jobs r ON r.id = i.job_id
+           WHERE i.replay_of = d.job_id AND r.state <> 'CANCELLED')",
+    ),
+    (
         "an event is a job's and has a version that the job has had",
         "SELECT e.seq FROM events e LEFT JOIN jobs j ON j.id = e.job_id AND j.tenant = e.tenant
          WHERE j.id IS NULL OR e.state_version > j.state_version",

@@ -1,4 +1,4 @@
-use forebay_core::id::JobId;
+use forebay_core::id::{BatchId, JobId};
 use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
@@ -88,6 +88,14 @@ pub(in crate::http) struct Job {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     replay_of: Option<JobId>,
+    /// The latest job that does this one's work again, where it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    replayed_by: Option<JobId>,
+    /// The batch that it came with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    batch_id: Option<BatchId>,
 }
 
 /// Why a job is where it is.
@@ -164,6 +172,8 @@ impl Job {
             ordering_key: record.ordering_key,
             correlation_id: record.correlation_id,
             replay_of: record.replay_of,
+            replayed_by: record.replayed_by,
+            batch_id: record.batch,
         }
     }
 

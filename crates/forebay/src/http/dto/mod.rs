@@ -5,6 +5,7 @@ mod access;
 mod attempt;
 mod explain;
 mod job;
+mod letter;
 mod operate;
 mod review;
 mod shapes;
@@ -14,6 +15,7 @@ pub(super) use access::{Key, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBo
 pub(super) use attempt::{Attempt, AttemptList, Step, StepList};
 pub(super) use explain::{Eta, Explanation, Waiting};
 pub(super) use job::{AcceptedJob, Job, JobList, JobResult, SubmitBody, job_url};
+pub(super) use letter::{DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, ReplayBody};
 pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Revision, RevisionBody, Usage};
 pub(super) use review::{Document, Review, ReviewList, findings};
 pub(super) use task::{Task, TaskList};

@@ -26,6 +26,22 @@ pub(super) fn period() -> Schema {
         .into()
 }
 
+/// Whether a dead letter is dealt with.
+pub(super) fn letter_state() -> Schema {
+    let states = ["open", "resolved", "dismissed"];
+    string().enum_values(Some(states)).description(Some("`open` opens it again.")).into()
+}
+
+/// A task, with or without a revision.
+pub(super) fn task() -> Schema {
+    string()
+        .pattern(Some("^[a-z0-9][a-z0-9._-]{0,63}(@[1-9][0-9]{0,8})?$"))
+        .description(Some(
+            "A task's name, or `name@revision`; as the active definitions have it where absent.",
+        ))
+        .into()
+}
+
 fn string() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use async_stream::stream;
 use bytes::Bytes;
-use forebay_core::event::EventType;
 use forebay_core::id::JobId;
 use forebay_store::record::{Changed, EventPage, EventQuery, EventRecord};
 use futures_util::Stream;
@@ -92,9 +91,6 @@ impl Events {
                         }
                         self.after = event.seq;
                         yield Ok(self.frame(&event));
-                        if self.job.is_some() && ends_a_job(event.kind) {
-                            return;
-                        }
                     },
                     Ok(Next::Quiet) => yield Ok(frame::KEEP_ALIVE),
                     Ok(Next::End) => return,
@@ -229,7 +225,7 @@ impl Events {
     }
 
     fn frame(&self, event: &EventRecord) -> Bytes {
-        frame::event(Some(&self.cursor(event.seq)), &format!("job.{}", event.kind.name()), &event.body)
+        frame::event(Some(&self.cursor(event.seq)), event.kind.full_name(), &event.body)
     }
 }
 
@@ -239,21 +235,6 @@ enum Next {
     Quiet,
     /// Nothing more will come.
     End,
-}
-
-fn ends_a_job(kind: EventType) -> bool {
-    match kind {
-        EventType::Succeeded | EventType::Failed | EventType::Cancelled => true,
-        EventType::Accepted
-        | EventType::Ready
-        | EventType::Claimed
-        | EventType::StepDone
-        | EventType::Progress
-        | EventType::RetryScheduled
-        | EventType::Waiting
-        | EventType::ReviewRequired
-        | EventType::Replayed => false,
-    }
 }
 
 /// The last frame of a stream that the server ends.

@@ -49,6 +49,8 @@ fn job(state: JobState) -> JobRecord {
         replay_of: None,
         request_digest: Digest::of(b"r"),
         document: None,
+        batch: None,
+        replayed_by: None,
     }
 }
 

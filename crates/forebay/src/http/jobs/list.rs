@@ -29,10 +29,7 @@ pub(super) async fn list(
     let cursor = params.text("cursor")?;
     let mut query = filters(params)?;
     let series = Series::Jobs(fingerprint(&query));
-    if let Some(cursor) = cursor {
-        let position = api.cursors.read(principal.tenant, series, &cursor);
-        query.before = Some(position.map_err(|forged| Problem::parameter("cursor", forged.to_string()))?.seq);
-    }
+    query.before = cursor.map(|cursor| api.cursors.position(&principal, series, &cursor)).transpose()?;
     let page = api.app.store.jobs(principal.tenant, query).await?;
     let next_cursor = page.next.map(|next| api.cursors.write(principal.tenant, series, next));
     let mut data = Vec::with_capacity(page.jobs.len());
@@ -40,12 +37,16 @@ pub(super) async fn list(
         let max = max_attempts(&api, &record).await;
         data.push(Job::new(record, max));
     }
-    let link = next_cursor.as_deref().and_then(|cursor| next_link(&uri, cursor));
-    let mut response = Json(JobList { data, next_cursor }).into_response();
-    if let Some(link) = link {
-        response.headers_mut().insert(LINK, link);
+    let list = JobList { data, next_cursor: next_cursor.clone() };
+    Ok(with_next(Json(list).into_response(), &uri, next_cursor.as_deref()))
+}
+
+/// A page with the address of the next one.
+pub(in crate::http) fn with_next(mut page: Response, uri: &Uri, cursor: Option<&str>) -> Response {
+    if let Some(link) = cursor.and_then(|cursor| next_link(uri, cursor)) {
+        page.headers_mut().insert(LINK, link);
     }
-    Ok(response)
+    page
 }
 
 fn filters(mut params: Params) -> Result<JobQuery, Problem> {
@@ -67,8 +68,7 @@ fn filters(mut params: Params) -> Result<JobQuery, Problem> {
 /// Tells lists with other filters apart, so that a cursor is not used for another list than its own.
 fn fingerprint(query: &JobQuery) -> u64 {
     let filters = format!("{:?}", (query.state, &query.task, query.created_after, &query.metadata));
-    let [a, b, c, d, e, f, g, h, ..] = *Digest::of(filters.as_bytes()).as_bytes();
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    Digest::of(filters.as_bytes()).short()
 }
 
 /// The same address with another cursor.

@@ -5,6 +5,7 @@ mod cancel;
 mod explain;
 mod list;
 mod one;
+mod replay;
 mod result;
 mod submit;
 
@@ -15,6 +16,8 @@ use forebay_store::record::{Bytes, JobRecord};
 use http::HeaderValue;
 use http::header::ETAG;
 use serde_json::json;
+
+pub(super) use list::with_next;
 
 use super::api::Api;
 use super::auth::Principal;
@@ -66,7 +69,35 @@ pub(super) fn routes() -> Vec<Route> {
                 .gives::<dto::Job>(200, "The cancelled job")
                 .refuses(&[Code::Conflict]),
         ),
+        post("/v1/jobs/{job_id}/replay", replay::replay)
+            .needs(Scope::Operate, replay_doc(job("Replay a job that failed"))),
     ]
+}
+
+fn replay_doc(doc: Doc) -> Doc {
+    doc.more(
+        "A new job with the same stored input, linked by `replay_of`, and admitted as any other; the failed job does not \
+         change. Without `task` it runs by the active definitions. A job that has a replay which is at work or has \
+         succeeded is refused unless `again` is true.",
+    )
+    .header("Idempotency-Key", "The same call under the same key gives the same job")
+    .takes::<dto::ReplayBody>("Which task, and why", json!({"task": "invoice@4", "reason": "the prompt is mended"}))
+    .gives::<dto::AcceptedJob>(202, "The new job is committed")
+    .with_header("Location", "Where the new job is looked at")
+    .with_header("Idempotent-Replayed", "`true` when the call had been made before under the same key")
+    .refuses(&[
+        Code::Conflict,
+        Code::InvalidJson,
+        Code::InvalidMember,
+        Code::UnknownMember,
+        Code::UnknownTask,
+        Code::UnsupportedMediaType,
+        Code::TooLarge,
+        Code::RequestTimeout,
+        Code::IdempotencyKeyReused,
+        Code::QuotaExceeded,
+        Code::BudgetExhausted,
+    ])
 }
 
 fn submit_doc() -> Doc {

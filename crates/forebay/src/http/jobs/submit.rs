@@ -29,7 +29,8 @@ pub(super) async fn submit(
     Ok(answer(&accepted))
 }
 
-fn answer(accepted: &Accepted) -> Response {
+/// A job that is committed, now or before.
+pub(super) fn answer(accepted: &Accepted) -> Response {
     let mut response = (StatusCode::ACCEPTED, Json(AcceptedJob::from(accepted))).into_response();
     let headers = response.headers_mut();
     if let Ok(location) = HeaderValue::from_str(&job_url(accepted.job_id)) {

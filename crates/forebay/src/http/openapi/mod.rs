@@ -76,9 +76,10 @@ pub(super) fn document(routes: &[Route]) -> Value {
     })
 }
 
-const TAGS: [(&str, &str); 11] = [
+const TAGS: [(&str, &str); 12] = [
     ("jobs", "Work that was handed over"),
     ("events", "What happens to jobs"),
+    ("dead letters", "Jobs that failed, and who deals with them"),
     ("documents", "Immutable bytes that jobs read"),
     ("reviews", "Decisions that persons owe"),
     ("tasks", "What jobs can be submitted for"),

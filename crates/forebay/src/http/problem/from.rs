@@ -93,6 +93,8 @@ impl From<Refused> for Problem {
             Refused::SystemFull { .. } => Problem::new(Code::Overloaded, detail).retry_after(FULL_RETRY),
             Refused::Budget { .. } => Problem::new(Code::BudgetExhausted, detail).retry_after(BUDGET_RETRY),
             Refused::NoTenant => Problem::new(Code::Unauthorized, detail),
+            Refused::NoJob => Problem::not_found(),
+            Refused::NotFailed { .. } | Refused::Replayed { .. } => Problem::new(Code::Conflict, detail),
             Refused::Unreadable(reason) => {
                 error!(reason, "a job can't be prepared");
                 Problem::internal()

@@ -34,6 +34,9 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /problems -
     GET /problems/{code} -
     GET /readyz -
+    GET /v1/dead-letters read
+    GET /v1/dead-letters/groups read
+    GET /v1/dead-letters/{job_id} read
     GET /v1/documents/{document_id} read
     GET /v1/documents/{document_id}/content read
     GET /v1/events read
@@ -55,9 +58,11 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /v1/tenants admin
     GET /v1/tenants/{tenant} admin
     GET /v1/usage read
+    POST /v1/dead-letters/{job_id} operate
     POST /v1/documents submit
     POST /v1/jobs submit
     POST /v1/jobs/{job_id}/cancel operate
+    POST /v1/jobs/{job_id}/replay operate
     POST /v1/keys admin
     POST /v1/revisions admin
     PUT /v1/tenants/{tenant} admin

@@ -5,6 +5,7 @@ mod contract;
 mod documents;
 mod events;
 mod jobs;
+mod letters;
 mod outer;
 mod server;
 

@@ -1,0 +1,328 @@
+//! Dead letters: which jobs failed, and who deals with them. Every statement names the tenant.
+
+use async_trait::async_trait;
+use forebay_core::failure::FailureClass;
+use forebay_core::id::JobId;
+use forebay_core::job::State;
+use forebay_core::limits::NOTES;
+use forebay_core::time::Timestamp;
+use rusqlite::{Row, named_params};
+use serde_json::{Value, json};
+
+use super::columns::{Columns, job_columns, limit};
+use super::transaction::Tx;
+use super::{SqliteStore, audit, sql};
+use crate::record::{
+    Actor, AuditAction, JobRecord, Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup,
+    LetterPage, LetterQuery, LetterRecord, LetterState, NoteRecord, OpenLetters, ReplayQuery,
+};
+use crate::{Letters, StoreError};
+
+#[async_trait]
+impl Letters for SqliteStore {
+    async fn letters(&self, tenant: i64, query: LetterQuery) -> Result<LetterPage, StoreError> {
+        self.read(move |tx| page(tx, tenant, &query)).await
+    }
+
+    async fn letter_groups(
+        &self,
+        tenant: i64,
+        state: LetterState,
+        filter: LetterFilter,
+    ) -> Result<Vec<LetterGroup>, StoreError> {
+        self.read(move |tx| groups(tx, tenant, (state, state), 0, &filter)).await
+    }
+
+    async fn letters_left(&self, tenant: i64, query: ReplayQuery) -> Result<u64, StoreError> {
+        self.read(move |tx| {
+            let states = (LetterState::Open, or_state(&query));
+            let groups = groups(tx, tenant, states, query.after, &query.filter)?;
+            Ok(groups.iter().map(|group| group.count).sum())
+        })
+        .await
+    }
+
+    async fn letter(&self, tenant: i64, job: JobId) -> Result<Option<Letter>, StoreError> {
+        self.read(move |tx| {
+            let Some(record) = one(tx, tenant, job)? else {
+                return Ok(None);
+            };
+            let notes = tx.rows(sql!("letters/notes"), [job.as_bytes()], note)?;
+            Ok(Some(Letter { record, notes, replays: replays(tx, job)? }))
+        })
+        .await
+    }
+
+    async fn change_letter(
+        &self,
+        tenant: i64,
+        job: JobId,
+        change: LetterChange,
+        by: Actor,
+    ) -> Result<Option<LetterChanged>, StoreError> {
+        self.write("change_letter", move |tx| apply(tx, tenant, job, &change, &by)).await
+    }
+
+    async fn open_letters(&self) -> Result<OpenLetters, StoreError> {
+        self.read(|tx| {
+            let found = tx.row(sql!("letters/open"), (), |row| {
+                let mut c = Columns::of(row);
+                Ok(OpenLetters { count: c.count()?, oldest: c.maybe_time()? })
+            })?;
+            Ok(found.unwrap_or_default())
+        })
+        .await
+    }
+}
+
+/// Makes a job that has just failed a dead letter; `number` is that of the event that says so.
+pub(super) fn open(tx: &Tx<'_>, record: &JobRecord, number: i64) -> Result<(), StoreError> {
+    tx.execute(
+        sql!("letters/insert"),
+        named_params! {
+            ":job_id": record.id.as_bytes(),
+            ":tenant": record.tenant,
+            ":seq": number,
+            ":task": record.task,
+            ":revision": record.revision,
+            ":class": record.job.failure.as_ref().map(|failure| failure.class.name()),
+            ":created_at": record.created_at.as_millis(),
+            ":now": tx.now.as_millis(),
+        },
+    )?;
+    Ok(())
+}
+
+/// Notes that a new job does a dead letter's work again.
+pub(super) fn replayed(tx: &Tx<'_>, letter: &LetterRecord) -> Result<(), StoreError> {
+    update(tx, letter.job.id, LetterState::Replayed, letter.owner.as_deref())
+}
+
+/// A replay was cancelled: what it stood for may be open again.
+pub(super) fn reopen(tx: &Tx<'_>, original: JobId) -> Result<(), StoreError> {
+    tx.execute(sql!("letters/reopen"), (original.as_bytes(), tx.now.as_millis()))?;
+    Ok(())
+}
+
+/// The numbers and ids of what is to be replayed, oldest failure first.
+pub(super) fn oldest(
+    tx: &Tx<'_>,
+    tenant: i64,
+    query: &ReplayQuery,
+    most: usize,
+) -> Result<Vec<(i64, JobId)>, StoreError> {
+    let filter = Conditions::of(&query.filter);
+    tx.rows(
+        sql!("letters/oldest"),
+        named_params! {
+            ":tenant": tenant,
+            ":or_state": or_state(query).name(),
+            ":after": query.after,
+            ":task": filter.task,
+            ":class": filter.class,
+            ":revision": filter.revision,
+            ":owner": filter.owner,
+            ":failed_after": filter.failed.0,
+            ":failed_before": filter.failed.1,
+            ":created_after": filter.created.0,
+            ":created_before": filter.created.1,
+            ":metadata": filter.metadata,
+            ":limit": limit(most),
+        },
+        |row| {
+            let mut c = Columns::of(row);
+            Ok((c.get()?, c.id()?))
+        },
+    )
+}
+
+/// The jobs that do the work of a failed one again, latest first.
+pub(super) fn replays(tx: &Tx<'_>, job: JobId) -> Result<Vec<(JobId, State)>, StoreError> {
+    tx.rows(sql!("letters/replays"), [job.as_bytes()], |row| {
+        let mut c = Columns::of(row);
+        Ok((c.id()?, c.word(State::from_name)?))
+    })
+}
+
+/// A dead letter of the tenant.
+pub(super) fn one(tx: &Tx<'_>, tenant: i64, job: JobId) -> Result<Option<LetterRecord>, StoreError> {
+    tx.row(sql!("letters/one"), (tenant, job.as_bytes()), record)
+}
+
+const fn or_state(query: &ReplayQuery) -> LetterState {
+    if query.again { LetterState::Replayed } else { LetterState::Open }
+}
+
+fn page(tx: &Tx<'_>, tenant: i64, query: &LetterQuery) -> Result<LetterPage, StoreError> {
+    let filter = Conditions::of(&query.filter);
+    let mut letters = tx.rows(
+        sql!("letters/page"),
+        named_params! {
+            ":tenant": tenant,
+            ":state": query.state.name(),
+            ":before": query.before.unwrap_or(i64::MAX),
+            ":task": filter.task,
+            ":class": filter.class,
+            ":revision": filter.revision,
+            ":owner": filter.owner,
+            ":failed_after": filter.failed.0,
+            ":failed_before": filter.failed.1,
+            ":created_after": filter.created.0,
+            ":created_before": filter.created.1,
+            ":metadata": filter.metadata,
+            // One more than the page shows whether there is another page.
+            ":limit": limit(query.limit.saturating_add(1)),
+        },
+        record,
+    )?;
+    let more = letters.len() > query.limit;
+    letters.truncate(query.limit);
+    let next = letters.last().filter(|_| more).map(|letter| letter.seq);
+    Ok(LetterPage { letters, next })
+}
+
+fn groups(
+    tx: &Tx<'_>,
+    tenant: i64,
+    states: (LetterState, LetterState),
+    after: i64,
+    filter: &LetterFilter,
+) -> Result<Vec<LetterGroup>, StoreError> {
+    let filter = Conditions::of(filter);
+    tx.rows(
+        sql!("letters/groups"),
+        named_params! {
+            ":tenant": tenant,
+            ":state": states.0.name(),
+            ":or_state": states.1.name(),
+            ":after": after,
+            ":task": filter.task,
+            ":class": filter.class,
+            ":revision": filter.revision,
+            ":owner": filter.owner,
+            ":failed_after": filter.failed.0,
+            ":failed_before": filter.failed.1,
+            ":created_after": filter.created.0,
+            ":created_before": filter.created.1,
+            ":metadata": filter.metadata,
+        },
+        |row| {
+            let mut c = Columns::of(row);
+            Ok(LetterGroup {
+                task: c.get()?,
+                class: c.word(FailureClass::from_name)?,
+                count: c.count()?,
+                oldest: c.time()?,
+                newest: c.time()?,
+            })
+        },
+    )
+}
+
+/// A filter as the statements take it.
+struct Conditions<'f> {
+    task: Option<&'f str>,
+    class: Option<&'static str>,
+    revision: Option<u32>,
+    owner: Option<&'f str>,
+    failed: (i64, i64),
+    created: (i64, i64),
+    metadata: String,
+}
+
+impl<'f> Conditions<'f> {
+    fn of(filter: &'f LetterFilter) -> Self {
+        let span = |after: Option<Timestamp>, before: Option<Timestamp>| {
+            (after.map_or(i64::MIN, |at| at.as_millis()), before.map_or(i64::MAX, |at| at.as_millis()))
+        };
+        let metadata: serde_json::Map<String, Value> =
+            filter.metadata.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+        Self {
+            task: filter.task.as_deref(),
+            class: filter.class.map(FailureClass::name),
+            revision: filter.revision,
+            owner: filter.owner.as_deref(),
+            failed: span(filter.failed_after, filter.failed_before),
+            created: span(filter.created_after, filter.created_before),
+            metadata: Value::Object(metadata).to_string(),
+        }
+    }
+}
+
+fn apply(
+    tx: &Tx<'_>,
+    tenant: i64,
+    job: JobId,
+    change: &LetterChange,
+    by: &Actor,
+) -> Result<Option<LetterChanged>, StoreError> {
+    let Some(before) = one(tx, tenant, job)? else {
+        return Ok(None);
+    };
+    if change.note.is_some() && before.notes >= NOTES as u64 {
+        return Ok(Some(LetterChanged::TooManyNotes));
+    }
+    let state = match change.state {
+        Some(LetterState::Open) if is_replayed(tx, job)? => LetterState::Replayed,
+        Some(state) => state,
+        None => before.state,
+    };
+    let owner = change.owner.clone().unwrap_or_else(|| before.owner.clone());
+    if (state, &owner) != (before.state, &before.owner) {
+        update(tx, job, state, owner.as_deref())?;
+        let shown =
+            |state: LetterState, owner: &Option<String>| json!({ "state": state.name(), "owner": owner });
+        let (was, is) = (shown(before.state, &before.owner), shown(state, &owner));
+        append(tx, &before, by, AuditAction::DeadLetterPut, Some(was), is)?;
+    }
+    if let Some(text) = &change.note {
+        let author = by.key.as_ref().map(|key| key.as_bytes());
+        let row = (job.as_bytes(), tx.now.as_millis(), author, &by.name, text);
+        tx.execute(sql!("letters/insert_note"), row)?;
+        append(tx, &before, by, AuditAction::DeadLetterNote, None, json!({ "note": before.notes + 1 }))?;
+    }
+    let after = one(tx, tenant, job)?.unwrap_or(before);
+    Ok(Some(LetterChanged::Done(Box::new(after))))
+}
+
+/// Whether a replay stands for the job. One that was cancelled does not.
+fn is_replayed(tx: &Tx<'_>, job: JobId) -> Result<bool, StoreError> {
+    Ok(replays(tx, job)?.iter().any(|(_, state)| *state != State::Cancelled))
+}
+
+fn update(tx: &Tx<'_>, job: JobId, state: LetterState, owner: Option<&str>) -> Result<(), StoreError> {
+    tx.execute(sql!("letters/update"), (job.as_bytes(), state.name(), owner, tx.now.as_millis()))?;
+    Ok(())
+}
+
+fn append(
+    tx: &Tx<'_>,
+    letter: &LetterRecord,
+    by: &Actor,
+    action: AuditAction,
+    before: Option<Value>,
+    after: Value,
+) -> Result<(), StoreError> {
+    let subject = letter.job.id.to_string();
+    audit::append(
+        tx,
+        &audit::Entry { tenant: Some(letter.job.tenant), by, action, subject, before, after: Some(after) },
+    )
+}
+
+fn record(row: &Row<'_>) -> rusqlite::Result<LetterRecord> {
+    let mut c = Columns::of(row);
+    Ok(LetterRecord {
+        seq: c.get()?,
+        state: c.word(LetterState::from_name)?,
+        owner: c.get()?,
+        updated_at: c.time()?,
+        notes: c.count()?,
+        job: job_columns(&mut c)?,
+    })
+}
+
+fn note(row: &Row<'_>) -> rusqlite::Result<NoteRecord> {
+    let mut c = Columns::of(row);
+    Ok(NoteRecord { at: c.time()?, author: Actor { key: c.maybe_id()?, name: c.get()? }, text: c.get()? })
+}

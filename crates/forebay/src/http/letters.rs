@@ -1,0 +1,206 @@
+//! Dead letters: which jobs failed, and who deals with them.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use forebay_core::digest::Digest;
+use forebay_core::failure::FailureClass;
+use forebay_core::id::JobId;
+use forebay_core::limits::{LIST_PAGE, NOTE_CHARS, NOTES};
+use forebay_store::record::{LetterChange, LetterChanged, LetterFilter, LetterQuery, LetterState, Scope};
+use http::Uri;
+use serde_json::json;
+
+use super::api::Api;
+use super::auth::Principal;
+use super::body::Payload;
+use super::cursor::Series;
+use super::dto::{DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList};
+use super::fields::Fields;
+use super::jobs::with_next;
+use super::params::{NoParams, Params, PathId};
+use super::problem::{Code, Problem};
+use super::route::{Doc, Route, get, post};
+
+/// Letters on a page when the caller does not say.
+const DEFAULT_PAGE: usize = 50;
+/// Characters of an owner.
+const OWNER_CHARS: usize = 64;
+
+/// The routes of dead letters.
+pub(super) fn routes() -> Vec<Route> {
+    let one = |summary| {
+        Doc::of("dead letters", summary)
+            .path("job_id", "The id of a job that failed: `job_...`")
+            .refuses(&[Code::NotFound])
+    };
+    vec![
+        get("/v1/dead-letters", list).needs(Scope::Read, list_doc()),
+        get("/v1/dead-letters/groups", groups).needs(
+            Scope::Read,
+            filters_doc(Doc::of("dead letters", "Count failed jobs by task and failure class"))
+                .gives::<DeadLetterGroups>(200, "The groups, most frequent first"),
+        ),
+        get("/v1/dead-letters/{job_id}", show).needs(
+            Scope::Read,
+            one("A failed job with its notes and its replays").gives::<DeadLetter>(200, "The dead letter"),
+        ),
+        post("/v1/dead-letters/{job_id}", change).needs(
+            Scope::Operate,
+            one("Say who deals with a failed job, that it is dealt with, or add a note")
+                .more("What is absent stays as it is. The job itself does not change.")
+                .takes::<DeadLetterBody>(
+                    "What changes",
+                    json!({"owner": "anna", "note": "the supplier has a new template"}),
+                )
+                .gives::<DeadLetter>(200, "The dead letter as it is then")
+                .refuses(&[
+                    Code::Conflict,
+                    Code::InvalidJson,
+                    Code::InvalidMember,
+                    Code::UnknownMember,
+                    Code::UnsupportedMediaType,
+                    Code::TooLarge,
+                    Code::RequestTimeout,
+                ]),
+        ),
+    ]
+}
+
+fn list_doc() -> Doc {
+    filters_doc(Doc::of("dead letters", "List failed jobs that nobody has dealt with, latest failure first"))
+        .query(
+            "limit",
+            r#"{"type":"integer","minimum":1,"maximum":200,"default":50}"#,
+            "The most letters on the page",
+        )
+        .query(
+            "cursor",
+            r#"{"type":"string"}"#,
+            "The `next_cursor` of the page before, with the same filters",
+        )
+        .gives::<DeadLetterList>(200, "A page of dead letters")
+        .with_header("Link", "The next page, with `rel=\"next\"`; absent on the last one")
+}
+
+fn filters_doc(doc: Doc) -> Doc {
+    const TEXT: &str = r#"{"type":"string"}"#;
+    const TIME: &str = r#"{"type":"string","format":"date-time"}"#;
+    const STATE: &str =
+        r#"{"type":"string","enum":["open","replayed","resolved","dismissed"],"default":"open"}"#;
+    doc.query("state", STATE, "Only in this state")
+        .query("task", TEXT, "Only of this task")
+        .query("class", TEXT, "Only of this failure class")
+        .query("revision", r#"{"type":"integer","minimum":1}"#, "Only of jobs that ran by this revision")
+        .query("owner", TEXT, "Only of this owner")
+        .query("after", TIME, "Only of jobs that failed at this time or later")
+        .query("before", TIME, "Only of jobs that failed before this time")
+        .query("created_after", TIME, "Only of jobs that were accepted at this time or later")
+        .query("created_before", TIME, "Only of jobs that were accepted before this time")
+        .query("metadata.KEY", TEXT, "Only with this value of the member KEY of `metadata`")
+}
+
+/// `GET /v1/dead-letters`
+async fn list(
+    State(api): State<Api>,
+    principal: Principal,
+    uri: Uri,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let cursor = params.text("cursor")?;
+    let limit = params.limit(DEFAULT_PAGE, LIST_PAGE)?;
+    let (state, filter) = filters(params)?;
+    let series = Series::DeadLetters(fingerprint(state, &filter));
+    let before = cursor.map(|cursor| api.cursors.position(&principal, series, &cursor)).transpose()?;
+    let page = api.app.store.letters(principal.tenant, LetterQuery { filter, state, before, limit }).await?;
+    let next_cursor = page.next.map(|next| api.cursors.write(principal.tenant, series, next));
+    let data = page.letters.into_iter().map(DeadLetter::from).collect();
+    let list = DeadLetterList { data, next_cursor: next_cursor.clone() };
+    Ok(with_next(Json(list).into_response(), &uri, next_cursor.as_deref()))
+}
+
+/// `GET /v1/dead-letters/groups`
+async fn groups(
+    State(api): State<Api>,
+    principal: Principal,
+    params: Params,
+) -> Result<Json<DeadLetterGroups>, Problem> {
+    let (state, filter) = filters(params)?;
+    let groups = api.app.store.letter_groups(principal.tenant, state, filter).await?;
+    Ok(Json(DeadLetterGroups { data: groups.into_iter().map(Into::into).collect() }))
+}
+
+/// `GET /v1/dead-letters/{job_id}`
+async fn show(
+    State(api): State<Api>,
+    principal: Principal,
+    PathId(job): PathId<JobId>,
+    _: NoParams,
+) -> Result<Json<DeadLetter>, Problem> {
+    let letter = api.app.store.letter(principal.tenant, job).await?.ok_or_else(Problem::not_found)?;
+    Ok(Json(letter.into()))
+}
+
+/// `POST /v1/dead-letters/{job_id}`
+async fn change(
+    State(api): State<Api>,
+    principal: Principal,
+    PathId(job): PathId<JobId>,
+    _: NoParams,
+    payload: Payload,
+) -> Result<Json<DeadLetter>, Problem> {
+    let mut fields = Fields::of(payload.json()?);
+    let change = LetterChange {
+        state: fields.optional("state", "open, resolved or dismissed", |value| {
+            LetterState::from_name(value.as_str()?).filter(|state| *state != LetterState::Replayed)
+        }),
+        owner: fields.optional(
+            "owner",
+            "a name of up to 64 characters, or an empty text for nobody",
+            |value| {
+                let owner = value.as_str().filter(|owner| owner.chars().count() <= OWNER_CHARS)?;
+                let visible = !owner.chars().any(char::is_control);
+                visible.then(|| Some(owner.trim()).filter(|owner| !owner.is_empty()).map(str::to_owned))
+            },
+        ),
+        note: fields.text("note", NOTE_CHARS),
+    };
+    fields.end()?;
+    let changed = api.app.store.change_letter(principal.tenant, job, change, principal.actor()).await?;
+    match changed.ok_or_else(Problem::not_found)? {
+        LetterChanged::Done(_) => {
+            let letter = api.app.store.letter(principal.tenant, job).await?.ok_or_else(Problem::not_found)?;
+            Ok(Json(letter.into()))
+        }
+        LetterChanged::TooManyNotes => {
+            Err(Problem::new(Code::Conflict, format!("the dead letter has {NOTES} notes, as many as it may")))
+        }
+    }
+}
+
+fn filters(mut params: Params) -> Result<(LetterState, LetterFilter), Problem> {
+    let states = LetterState::ALL.map(LetterState::name).join(", ");
+    let mut metadata = params.with_prefix("metadata.");
+    metadata.sort();
+    let state = params.parsed("state", &format!("one of {states}"), LetterState::from_name)?;
+    let filter = LetterFilter {
+        task: params.text("task")?,
+        class: params.parsed("class", CLASS, FailureClass::from_name)?,
+        revision: params.parsed("revision", "the number of a revision", |text| text.parse().ok())?,
+        owner: params.text("owner")?,
+        failed_after: params.time("after")?,
+        failed_before: params.time("before")?,
+        created_after: params.time("created_after")?,
+        created_before: params.time("created_before")?,
+        metadata,
+    };
+    params.end()?;
+    Ok((state.unwrap_or_default(), filter))
+}
+
+const CLASS: &str = "a failure class, such as invalid_request or deadline";
+
+/// Tells lists with other filters apart, so that a cursor is not used for another list than its own.
+fn fingerprint(state: LetterState, filter: &LetterFilter) -> u64 {
+    Digest::of(format!("{:?}", (state, filter)).as_bytes()).short()
+}

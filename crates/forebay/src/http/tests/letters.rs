@@ -1,0 +1,183 @@
+use forebay_core::attempt::Outcome;
+use forebay_core::definition::PoolLimits;
+use forebay_core::failure::FailureClass;
+use forebay_core::id::ClaimId;
+use forebay_core::job::Failure;
+use forebay_core::time::Millis;
+use forebay_store::record::{AttemptClose, Claim, StepCommit, Then};
+
+use super::*;
+
+impl Bench {
+    /// Submits a job and fails it, as a worker does whose provider refuses the request.
+    async fn dead(&self, key: &str) -> String {
+        let job = self.submit(key).await;
+        self.fail_one().await;
+        job
+    }
+
+    /// Fails the job whose turn it is.
+    async fn fail_one(&self) {
+        let store = &self.app.store;
+        let revision = self.app.revisions.active();
+        let models = revision.definitions.models.values();
+        let claim = Claim {
+            id: ClaimId::new(store.now(), rand::random()),
+            pool: revision.task("chat").unwrap().model.pool.name.clone(),
+            limits: PoolLimits::default(),
+            prices: models.map(|model| (model.name.clone(), model.price)).collect(),
+            slots: 1,
+            lease: Millis::from_secs(30),
+            worker: "test".to_owned(),
+            build: "test",
+        };
+        let claimed = store.claim(claim).await.unwrap().claimed.remove(0);
+        let failure = Failure::new(FailureClass::InvalidRequest, "the model does not exist");
+        let commit = StepCommit {
+            job_id: claimed.job_id,
+            attempt_id: claimed.attempt_id,
+            fence: claimed.fence,
+            incarnation: store.origin().incarnation,
+            close: AttemptClose {
+                outcome: Outcome::FailedAfterSend,
+                failure: Some(failure.clone()),
+                usage: None,
+                provider_request_id: None,
+                provider_model: None,
+                cooldown: None,
+            },
+            then: Then::FailJob { entry: None, failure },
+        };
+        store.commit_step(commit).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn failed_jobs_are_listed_and_counted_until_somebody_deals_with_them() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Submit, Scope::Read, Scope::Operate]).await;
+    let (first, second) = (bench.dead(&key).await, bench.dead(&key).await);
+    let listed = async |query: &str| {
+        let answer = bench.get(&key, &format!("/v1/dead-letters?{query}")).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        let letters = answer.body["data"].as_array().unwrap().clone();
+        letters.iter().map(|letter| letter["job_id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        listed("task=chat&class=invalid_request&metadata.order=4711").await,
+        [second.clone(), first.clone()]
+    );
+    for query in ["task=other", "class=deadline", "revision=9", "owner=anna", "before=2020-01-01T00:00:00Z"] {
+        assert!(listed(query).await.is_empty(), "{query}");
+    }
+    let page = bench.get(&key, "/v1/dead-letters?limit=1").await;
+    assert_eq!(
+        listed(&format!("limit=1&cursor={}", page.body["next_cursor"].as_str().unwrap())).await,
+        [first.clone()]
+    );
+    let groups = bench.get(&key, "/v1/dead-letters/groups").await;
+    assert_eq!(groups.body["data"][0]["count"], 2, "{}", groups.body);
+
+    let path = format!("/v1/dead-letters/{first}");
+    let body = json!({"owner": "anna", "note": "the model was withdrawn", "state": "dismissed"});
+    let changed = bench.post(&key, &path, &body).await;
+    assert_eq!(changed.status, StatusCode::OK, "{}", changed.body);
+    assert_eq!((&changed.body["owner"], &changed.body["state"]), (&json!("anna"), &json!("dismissed")));
+    assert_eq!(changed.body["notes"][0]["text"], "the model was withdrawn");
+    assert_eq!(changed.body["notes"][0]["author"], "test");
+    assert_eq!(listed("").await, [second]);
+    assert_eq!(listed("state=dismissed&owner=anna").await, [first]);
+    let nobody = bench.post(&key, &path, &json!({"owner": ""})).await;
+    assert!(nobody.body.get("owner").is_none(), "{}", nobody.body);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_dead_letter_is_named() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Submit, Scope::Read, Scope::Operate]).await;
+    let path = format!("/v1/dead-letters/{}", bench.dead(&key).await);
+    for query in ["state=lost", "class=bad", "revision=one", "after=today", "ownr=anna", "limit=201"] {
+        let refused = bench.get(&key, &format!("/v1/dead-letters?{query}")).await;
+        assert_eq!(refused.code(), "invalid_parameter", "{query}");
+    }
+    let long = "x".repeat(2_001);
+    let table = [
+        (json!({"state": "replayed"}), "/state"),
+        (json!({"owner": "x".repeat(65)}), "/owner"),
+        (json!({"note": long}), "/note"),
+        (json!({"nots": "a"}), "/nots"),
+    ];
+    for (body, pointer) in table {
+        let refused = bench.post(&key, &path, &body).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.body);
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer);
+    }
+    let other = bench.key("acme", &[Scope::Admin]).await;
+    assert_eq!(bench.get(&other, &path).await.code(), "not_found");
+    assert_eq!(bench.post(&other, &path, &json!({"note": "ours?"})).await.code(), "not_found");
+    assert_eq!(bench.get(&other, "/v1/dead-letters").await.body["data"], json!([]));
+}
+
+#[tokio::test]
+async fn a_failed_job_is_done_again_as_a_new_one() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Submit, Scope::Read, Scope::Operate]).await;
+    let job = bench.dead(&key).await;
+    let path = format!("/v1/jobs/{job}/replay");
+    let changed = format!("{}\n# one more line\n", definitions::DEFAULT);
+    bench.app.revisions.apply(&changed, None, Actor::program()).await.unwrap();
+    let replay = async |body: Value| {
+        let request = asked(&key, "POST", &path).header("idempotency-key", "again-1");
+        bench.send(request.body(Body::from(body.to_string())).unwrap()).await
+    };
+    let first = replay(json!({"task": "chat@1", "reason": "mended"})).await;
+    assert_eq!(first.status, StatusCode::ACCEPTED, "{}", first.body);
+    let new = first.body["job_id"].as_str().unwrap();
+    assert_eq!(first.header("location"), Some(format!("/v1/jobs/{new}").as_str()));
+    let shown = bench.get(&key, &format!("/v1/jobs/{new}")).await.body;
+    assert_eq!((&shown["replay_of"], &shown["revision"]), (&json!(job), &json!(1)));
+    assert_eq!(shown["metadata"], json!({"order": "4711"}));
+    assert_eq!(bench.get(&key, &format!("/v1/jobs/{job}")).await.body["replayed_by"], new);
+    let letter = bench.get(&key, &format!("/v1/dead-letters/{job}")).await.body;
+    assert_eq!((&letter["state"], &letter["replays"][0]["job_id"]), (&json!("replayed"), &json!(new)));
+
+    let same = replay(json!({"task": "chat@1", "reason": "mended"})).await;
+    assert_eq!((&same.body["job_id"], same.header("idempotent-replayed")), (&json!(new), Some("true")));
+    assert_eq!(replay(json!({"task": "chat@2"})).await.code(), "idempotency_key_reused");
+    let twice = bench.post(&key, &path, &json!({})).await;
+    assert_eq!((twice.status, twice.code()), (StatusCode::CONFLICT, "conflict"));
+    assert!(twice.body["detail"].as_str().unwrap().contains(new), "{}", twice.body);
+    let again = bench.post(&key, &path, &json!({"again": true})).await;
+    let newest = again.body["job_id"].as_str().unwrap();
+    assert_eq!(bench.get(&key, &format!("/v1/jobs/{newest}")).await.body["revision"], 2, "the active one");
+}
+
+#[tokio::test]
+async fn what_can_not_be_done_again_is_refused() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Submit, Scope::Read, Scope::Operate]).await;
+    let dead = bench.dead(&key).await;
+    let waiting = bench.submit(&key).await;
+    let replay =
+        async |job: &str, body: Value| bench.post(&key, &format!("/v1/jobs/{job}/replay"), &body).await;
+    let refused = replay(&waiting, json!({})).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::CONFLICT, "conflict"));
+    assert!(refused.body["detail"].as_str().unwrap().contains("READY"), "{}", refused.body);
+    assert_eq!(replay(&dead, json!({"task": "chat@9"})).await.code(), "unknown_task");
+    // Its input is a prompt, and an invoice needs a document.
+    assert_eq!(
+        replay(&dead, json!({"task": "invoice"})).await.body["errors"][0]["pointer"],
+        "/input/messages"
+    );
+    assert_eq!(replay(&dead, json!({"tsk": "chat"})).await.code(), "unknown_member");
+    let other = bench.key("acme", &[Scope::Admin]).await;
+    let foreign = bench.post(&other, &format!("/v1/jobs/{dead}/replay"), &json!({})).await;
+    assert_eq!(foreign.code(), "not_found");
+    let settings = TenantSettings { max_pending_jobs: Some(1), ..TenantSettings::default() };
+    bench.app.store.put_tenant("default".to_owned(), settings, Actor::program()).await.unwrap();
+    let full = replay(&dead, json!({})).await;
+    assert_eq!((full.status, full.code()), (StatusCode::TOO_MANY_REQUESTS, "quota_exceeded"));
+    assert!(full.header("retry-after").is_some());
+    let request = asked(&key, "POST", &format!("/v1/jobs/{dead}/replay")).body(Body::empty()).unwrap();
+    assert_eq!(bench.send(request).await.code(), "quota_exceeded", "a body is not needed");
+}
