@@ -147,6 +147,7 @@ fn commit(store: &SqliteStore, claimed: &Claimed) -> StepCommit {
             cooldown: None,
         },
         then: Then::Succeed {
+            fingerprint: None,
             entry: Bytes::Inline(format!(r#"{{"Chat":{{"text":"{text}"}}}}"#).into_bytes()),
             result: NewResult { output: Bytes::Inline(output), provenance: br#"{"model":"small"}"#.to_vec() },
         },
