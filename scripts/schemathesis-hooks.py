@@ -76,6 +76,8 @@ def before_call(context, case, **kwargs):
         BODIES[route](case.body)
     elif isinstance(case.body, str) and route == ("POST", "/v1/revisions"):
         case.body = f"{DEFINITIONS}\n# {uuid.uuid4()}\n"
+    elif case.media_type == "text/csv":
+        case.body = f"name\n{uuid.uuid4()}\n"
     # A cursor that the server has not given is refused, whatever it looks like.
     for name in ("cursor", "after"):
         case.query.pop(name, None)

@@ -22,6 +22,8 @@ pub const METADATA_VALUE_CHARS: usize = 512;
 pub const DOCUMENT_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of a dataset, as it is sent.
 pub const DATASET_BYTES: usize = 16 * 1024 * 1024;
+/// Datasets of a tenant.
+pub const DATASETS_PER_TENANT: usize = 200;
 /// Rows of a dataset.
 pub const DATASET_ROWS: usize = 100_000;
 /// Columns of a dataset.

@@ -6,6 +6,7 @@ use forebay_store::Store;
 use forebay_store::blob::Blobs;
 
 use crate::config::Settings;
+use crate::datasets::Tables;
 use crate::metrics::Metrics;
 use crate::revisions::Revisions;
 use crate::runtime::Tasks;
@@ -17,6 +18,8 @@ pub struct App {
     pub store: Arc<dyn Store>,
     /// Documents, and what is too large for a row.
     pub blobs: Arc<dyn Blobs>,
+    /// Master data that answers are compared with.
+    pub tables: Arc<Tables>,
     /// Definitions: the active ones, and those that jobs were accepted under.
     pub revisions: Arc<Revisions>,
     /// How the process is set up.

@@ -9,6 +9,7 @@ pub mod accept;
 pub mod app;
 pub mod cli;
 pub mod config;
+pub mod datasets;
 pub mod definitions;
 pub mod door;
 pub mod http;

@@ -16,6 +16,7 @@ use tracing::{error, info};
 
 use crate::app::App;
 use crate::config::{Settings, admin_key_file};
+use crate::datasets::Tables;
 use crate::definitions;
 use crate::door::Door;
 use crate::http::{self, DEFAULT_TENANT};
@@ -91,6 +92,7 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let gateway = Gateway::new()?;
     let app = App {
         store,
+        tables: Arc::new(Tables::new(Arc::clone(&blobs))),
         blobs,
         revisions,
         settings: Arc::new(settings),

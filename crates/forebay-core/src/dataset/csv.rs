@@ -49,7 +49,7 @@ fn rows(mut records: Records<'_>, mut table: Builder) -> Result<Table, TableFaul
         };
         let columns = table.columns().len();
         if row.count != columns {
-            let message = format!("the row has {} values, and the header has {columns}", row.count);
+            let message = format!("the header has {columns} values, and this row has {}", row.count);
             faults.note(row.place.fault(message))?;
             continue;
         }

@@ -19,7 +19,7 @@ pub struct NewDataset {
     pub rows: u64,
     /// How many bytes its content has.
     pub bytes: u64,
-    /// The version that must be the latest; 0 where there may be none yet. Any where absent.
+    /// The version that must be the latest; any, or none at all, where absent.
     pub expected: Option<u32>,
     /// How many datasets a tenant may have.
     pub most: u64,

@@ -22,6 +22,7 @@ Jobs:
 
 Administration:
   apply     Check definitions (tasks, models, pools) and make them active
+  dataset   Master data that answers are compared with
   tenant    Tenants, their limits and budgets
   key       API keys
 
@@ -123,6 +124,14 @@ Examples:
   forebay tenant put acme --max-in-flight 20 --budget 12.50 --budget-period day
   forebay tenant put acme --budget none
   forebay tenant get acme --json";
+
+/// Examples of `forebay dataset`.
+pub const DATASET: &str = "\
+Examples:
+  forebay dataset put suppliers suppliers.csv
+  erp-export | forebay dataset put suppliers - --format json --if-version 3
+  forebay dataset get suppliers
+  forebay dataset get suppliers --content --version 2 | sha256sum";
 
 /// Examples of `forebay key`.
 pub const KEY: &str = "\

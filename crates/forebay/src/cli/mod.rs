@@ -11,6 +11,7 @@ mod bench;
 mod cancel;
 mod client;
 mod connection;
+mod dataset;
 mod demo;
 mod doctor;
 pub mod error;
@@ -98,6 +99,9 @@ enum Command {
     /// Tenants, their limits and budgets
     #[command(after_help = help::TENANT)]
     Tenant(tenant::TenantArgs),
+    /// Master data that answers are compared with
+    #[command(after_help = help::DATASET)]
+    Dataset(dataset::DatasetArgs),
     /// API keys
     #[command(after_help = help::KEY)]
     Key(key::KeyArgs),
@@ -157,6 +161,7 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Cancel(args) => as_client(cancel::run(args, output)).await,
         Command::Jobs(args) => as_client(jobs::run(args, output)).await,
         Command::Tenant(args) => as_client(tenant::run(args, output)).await,
+        Command::Dataset(args) => as_client(dataset::run(args, output)).await,
         Command::Key(args) => as_client(key::run(args, output)).await,
         Command::Apply(args) => as_client(apply::run(args, output)).await,
         // Each migration is one transaction: whoever ends the process leaves a whole database.

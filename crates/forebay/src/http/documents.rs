@@ -195,7 +195,7 @@ async fn content(
 }
 
 /// A body that keeps its memory accounted for until the last piece is taken.
-fn pieces(bytes: Bytes, memory: OwnedSemaphorePermit) -> Body {
+pub(super) fn pieces(bytes: Bytes, memory: OwnedSemaphorePermit) -> Body {
     Body::from_stream(stream::unfold((bytes, memory), |(mut rest, memory)| async {
         if rest.is_empty() {
             return None;
@@ -209,8 +209,8 @@ async fn find(api: &Api, principal: &Principal, id: DocumentId) -> Result<Docume
     api.app.store.document(principal.tenant, id.0).await?.ok_or_else(Problem::not_found)
 }
 
-/// A place for one document in memory.
-async fn memory(api: &Api) -> Result<OwnedSemaphorePermit, Problem> {
+/// A place for one document or dataset in memory.
+pub(super) async fn memory(api: &Api) -> Result<OwnedSemaphorePermit, Problem> {
     let place = std::sync::Arc::clone(&api.documents).acquire_owned();
     match timeout(MEMORY_WAIT, place).await {
         Ok(Ok(permit)) => Ok(permit),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_core::limits::LONG_POLL_SECONDS;
 use forebay_core::request::idempotency;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue};
 
 use super::problem::{Code, Problem};
@@ -59,6 +59,17 @@ pub(super) fn none_match(headers: &HeaderMap, etag: &str) -> bool {
         .flat_map(|value| value.split(','))
         .map(str::trim)
         .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+/// The version that must be the latest for a change to be made (`If-Match`).
+pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
+    let version = |value: &HeaderValue| {
+        let tag = value.to_str().ok()?.trim().strip_prefix('"')?.strip_suffix('"')?;
+        tag.parse().ok().filter(|version| *version > 0)
+    };
+    let Some(tag) = single(headers, &IF_MATCH)? else { return Ok(None) };
+    let expected = "expected one ETag as it was given, such as \"3\"";
+    version(tag).map(Some).ok_or_else(|| Problem::parameter("If-Match", expected))
 }
 
 /// Refuses a caller that can't read what will come.
@@ -139,6 +150,17 @@ mod tests {
         let has = |value: &str| none_match(&headers("if-none-match", &[value]), "\"7\"");
         assert!(has("\"7\"") && has("W/\"7\"") && has("\"1\", \"7\"") && has("*"));
         assert!(!has("\"8\"") && !has("7") && !none_match(&HeaderMap::new(), "\"7\""));
+    }
+
+    #[test]
+    fn a_change_may_be_bound_to_a_version() {
+        let expected = |values: &[&str]| if_match(&headers("if-match", values)).map_err(|p| p.code());
+        assert_eq!(expected(&[]), Ok(None));
+        assert_eq!(expected(&["\"3\""]), Ok(Some(3)));
+        for refused in ["3", "*", "W/\"3\"", "\"3\", \"4\"", "\"\"", "\"0\"", "\"-1\""] {
+            assert_eq!(expected(&[refused]), Err(Code::InvalidParameter), "{refused}");
+        }
+        assert_eq!(expected(&["\"3\"", "\"3\""]), Err(Code::InvalidParameter));
     }
 
     #[test]

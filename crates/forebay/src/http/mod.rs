@@ -4,7 +4,7 @@
 //!   the OpenAPI document are made from the same list ([`routes`]), so that they can't differ.
 //! * [`outer`] surrounds every request: its id, the written form of problems, panics, the size of the head.
 //! * [`auth`] says who asks, and whether the key may.
-//! * One file or folder per resource: [`jobs`], [`events`], [`documents`], [`reviews`], [`tasks`], ...
+//! * One file or folder per resource: [`jobs`], [`events`], [`documents`], [`datasets`], [`reviews`], [`tasks`], ...
 //! * [`dto`] has the shapes that are sent; [`problem`] everything that is answered when a request can't be done.
 //! * [`server`] has connections, their deadlines, and shutdown.
 
@@ -12,6 +12,7 @@ mod api;
 pub mod auth;
 mod body;
 pub mod cursor;
+mod datasets;
 mod documents;
 mod dto;
 mod events;
@@ -64,6 +65,7 @@ fn routes() -> Vec<Route> {
         events::routes(),
         letters::routes(),
         documents::routes(),
+        datasets::routes(),
         reviews::routes(),
         tasks::routes(),
         usage::routes(),

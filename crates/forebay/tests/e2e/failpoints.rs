@@ -27,7 +27,7 @@ enum Lead {
     Cancel,
     /// A job was cancelled, and its worker died before it gave its permit back.
     Swept,
-    /// A request of an administrator.
+    /// A request of somebody who looks after the system.
     Request(Method, &'static str, fn() -> Value),
     /// A key is revoked.
     RevokeKey,
@@ -45,6 +45,7 @@ fn places() -> Vec<(&'static str, Lead)> {
         let source = || json!({"source": definitions("http://127.0.0.1:9/v1", "max_in_flight = 9", "")});
         Lead::Request(Method::POST, "/v1/revisions", source)
     };
+    let dataset = || Lead::Request(Method::PUT, "/v1/datasets/suppliers", || json!([{"name": "Acme"}]));
     vec![
         ("accept.before_commit", Lead::Submit),
         ("accept.after_commit", Lead::Submit),
@@ -67,6 +68,8 @@ fn places() -> Vec<(&'static str, Lead)> {
         ("sweep_grants.after_commit", Lead::Swept),
         ("apply_revision.before_commit", apply()),
         ("apply_revision.after_commit", apply()),
+        ("put_dataset.before_commit", dataset()),
+        ("put_dataset.after_commit", dataset()),
         ("put_tenant.before_commit", tenant()),
         ("put_tenant.after_commit", tenant()),
         ("add_key.before_commit", key()),

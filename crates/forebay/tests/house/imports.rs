@@ -29,7 +29,7 @@ const MODULES: &[Row] = &[
     ),
     Row(
         "app",
-        &["config", "metrics", "revisions", "runtime"],
+        &["config", "datasets", "metrics", "revisions", "runtime"],
         STORE,
         "what all parts share, so it knows no part",
     ),
@@ -40,11 +40,12 @@ const MODULES: &[Row] = &[
         "talks to a server over HTTP as anybody does; of the parts it knows only how to start them all",
     ),
     Row("config", NOTHING, NOTHING, "values of the process: read first, before anything else is there"),
+    Row("datasets", NOTHING, STORE, "tables by digest: what is behind them is the store's affair"),
     Row("definitions", NOTHING, NOTHING, "text to definitions: a function of its input"),
     Row("door", &["accept", "app", "http"], STORE, "the one place where `http` and `accept` meet"),
     Row(
         "http",
-        &["accept", "app", "definitions", "metrics", "revisions", "runtime"],
+        &["accept", "app", "datasets", "definitions", "metrics", "revisions", "runtime"],
         STORE,
         "answers from the store and hands jobs to its intake: it neither runs work nor calls providers. Of `accept` it \
          knows the refusals, which it words as problems",
@@ -63,6 +64,7 @@ const MODULES: &[Row] = &[
         &[
             "app",
             "config",
+            "datasets",
             "definitions",
             "door",
             "http",

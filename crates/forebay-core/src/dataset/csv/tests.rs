@@ -60,9 +60,9 @@ fn every_row_has_the_columns_of_the_header() {
     let found = faults("a,b\n1,2\n1\n1,2,3\n\n1,\u{7}\n");
     let places: Vec<_> = found.iter().map(|fault| (fault.0, fault.1)).collect();
     assert_eq!(places, [(3, 1), (4, 1), (6, 3)]);
-    assert_eq!(found[0].2, "the row has 1 values, and the header has 2");
+    assert_eq!(found[0].2, "the header has 2 values, and this row has 1");
     assert_eq!(found[2].2, "`b`: a value holds control characters");
-    refused(format!("a,b\n{}\n", ",".repeat(1_000_000)), 2, 1, "has 1000001 values");
+    refused(format!("a,b\n{}\n", ",".repeat(1_000_000)), 2, 1, "this row has 1000001");
     assert_eq!(faults("a,b\n".to_owned() + &"1\n".repeat(1_000)).len(), super::super::MAX_TABLE_FAULTS);
 }
 

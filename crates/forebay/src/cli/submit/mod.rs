@@ -1,7 +1,7 @@
 //! `forebay submit`: jobs from files, standard input or arguments.
 
 mod request;
-mod source;
+pub(super) mod source;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -3,6 +3,7 @@
 
 mod access;
 mod attempt;
+mod dataset;
 mod explain;
 mod job;
 mod letter;
@@ -13,6 +14,7 @@ mod task;
 
 pub(super) use access::{Key, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBody, TenantList};
 pub(super) use attempt::{Attempt, AttemptList, Step, StepList};
+pub(super) use dataset::{Dataset, DatasetHistory, DatasetList};
 pub(super) use explain::{Eta, Explanation, Waiting};
 pub(super) use job::{AcceptedJob, Job, JobList, JobResult, SubmitBody, job_url};
 pub(super) use letter::{DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, ReplayBody};

@@ -76,11 +76,12 @@ pub(super) fn document(routes: &[Route]) -> Value {
     })
 }
 
-const TAGS: [(&str, &str); 12] = [
+const TAGS: [(&str, &str); 13] = [
     ("jobs", "Work that was handed over"),
     ("events", "What happens to jobs"),
     ("dead letters", "Jobs that failed, and who deals with them"),
     ("documents", "Immutable bytes that jobs read"),
+    ("datasets", "Master data that answers are compared with"),
     ("reviews", "Decisions that persons owe"),
     ("tasks", "What jobs can be submitted for"),
     ("usage", "What was used"),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use forebay_core::limits::{DATASET_COLUMNS, DATASET_ROWS};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::submit;
+use super::submit::{self, LINES};
 use crate::http::problem::Code;
 
 /// The names of definitions and tenants, as `forebay_core::request::submission::is_name` reads them.
@@ -62,6 +63,15 @@ impl Schemas {
         json!({"type": "string", "minLength": 1})
     }
 
+    /// The rows of a dataset.
+    pub(in crate::http) fn rows(&mut self) -> Value {
+        let value = json!({"type": ["string", "number", "null"], "pattern": LINES});
+        let name = json!({"pattern": r"^[!-~]([ -~]{0,62}[!-~])?$"});
+        let row = json!({"type": "object", "minProperties": 1, "maxProperties": DATASET_COLUMNS,
+                         "propertyNames": name, "additionalProperties": value});
+        json!({"type": "array", "minItems": 1, "maxItems": DATASET_ROWS, "items": row})
+    }
+
     /// A form with one file.
     pub(in crate::http) fn file_part(&mut self) -> Value {
         let file = self.binary();
@@ -96,6 +106,7 @@ pub(super) fn of_header(name: &str) -> Option<Value> {
             let pattern = r#"^([!#-~][!-~]{0,254}|"[!#-\[\]-~]{1,255}")$"#;
             Some(json!({"type": "string", "pattern": pattern}))
         }
+        "If-Match" => Some(json!({"type": "string", "pattern": r#"^"[1-9][0-9]{0,8}"$"#})),
         "Last-Event-ID" => Some(json!({"type": "string", "pattern": "^[A-Za-z0-9_-]+$"})),
         _ => None,
     }

@@ -13,7 +13,7 @@ pub(super) const SUBMIT: &str = "Submit";
 /// No control characters.
 const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
 /// No control characters but line breaks and tabs.
-const LINES: &str = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$";
+pub(super) const LINES: &str = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$";
 
 /// The schema.
 pub(super) fn schema() -> Value {

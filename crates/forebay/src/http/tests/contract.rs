@@ -34,6 +34,9 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /problems -
     GET /problems/{code} -
     GET /readyz -
+    GET /v1/datasets read
+    GET /v1/datasets/{name} read
+    GET /v1/datasets/{name}/content inspect
     GET /v1/dead-letters read
     GET /v1/dead-letters/groups read
     GET /v1/dead-letters/{job_id} read
@@ -65,6 +68,7 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     POST /v1/jobs/{job_id}/replay operate
     POST /v1/keys admin
     POST /v1/revisions admin
+    PUT /v1/datasets/{name} operate
     PUT /v1/tenants/{tenant} admin
     ");
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod contract;
+mod datasets;
 mod documents;
 mod events;
 mod jobs;
@@ -29,6 +30,7 @@ use super::auth::mint_key;
 use super::{DEFAULT_TENANT, router};
 use crate::app::App;
 use crate::config::Settings;
+use crate::datasets::Tables;
 use crate::definitions;
 use crate::door::Door;
 use crate::metrics::Metrics;
@@ -52,8 +54,10 @@ impl Bench {
             .put_tenant(DEFAULT_TENANT.to_owned(), TenantSettings::default(), Actor::program())
             .await
             .unwrap();
+        let blobs = Arc::new(FsBlobs::open(folder.path().join("blobs")).unwrap());
         let app = App {
-            blobs: Arc::new(FsBlobs::open(folder.path().join("blobs")).unwrap()),
+            tables: Arc::new(Tables::new(blobs.clone())),
+            blobs,
             revisions: Arc::new(Revisions::open(Arc::clone(&store), definitions::DEFAULT).await.unwrap()),
             settings: Arc::new(settings),
             metrics: Arc::new(Metrics::new()),
