@@ -6,7 +6,8 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::extract::finding::{Finding, FindingCode, Findings, shown};
-use crate::extract::policy::{AmountsRule, LineAmounts};
+use crate::extract::policy::{AmountsRule, Counts, Effect, LineAmounts, Rounding};
+use crate::extract::{Case, lines, taxes};
 
 /// Digits before and after the point that an amount may have, so that sums stay exact.
 const WHOLE_DIGITS: usize = 20;
@@ -70,15 +71,73 @@ pub(super) fn plain_decimal(text: &str) -> Amount {
 }
 
 /// Checks every amount that the rule names, and the sums between them.
-pub(super) fn check(rule: &AmountsRule, output: Output<'_>, findings: &mut Findings) {
+pub(super) fn check(rule: &AmountsRule, case: &Case<'_>, findings: &mut Findings) {
+    let output = case.output;
     let net = rule.net.as_ref().and_then(|pointer| read(output, pointer.as_str(), findings));
     let tax = rule.tax.as_ref().and_then(|pointer| read(output, pointer.as_str(), findings));
     let total = read(output, rule.total.as_str(), findings);
-    if let (Some(net), Some(tax), Some(total)) = (net, tax, total) {
-        check_total(rule, net, tax, total, findings);
+    let whole = Whole { net, tax, total, adjustments: adjustments(rule, output, total, findings) };
+    check_total(rule, &whole, findings);
+    let parts = lines::sub_lines(rule, case, findings);
+    if let Some(amounts) = line_amounts(rule, output, findings) {
+        if let Some(at) = &rule.lines {
+            lines::check_parts(&parts, &amounts, at.as_str(), findings);
+        }
+        let own: Vec<_> = amounts
+            .iter()
+            .zip(&parts.parents)
+            .filter(|(_, parent)| parent.is_none())
+            .map(|(own, _)| *own)
+            .collect();
+        check_lines(rule, case, &own, &whole, findings);
     }
-    if let Some(lines) = line_amounts(rule, output, findings) {
-        check_lines(rule, &lines, net, total, findings);
+    lines::check(rule, case, findings);
+    taxes::check(rule, case, findings);
+}
+
+/// The amounts of the whole document.
+struct Whole {
+    net: Option<Decimal>,
+    tax: Option<Decimal>,
+    total: Option<Decimal>,
+    /// What is added before tax, and after it; nothing when it can't be read.
+    adjustments: Option<(Decimal, Decimal)>,
+}
+
+fn adjustments(
+    rule: &AmountsRule,
+    output: Output<'_>,
+    total: Option<Decimal>,
+    findings: &mut Findings,
+) -> Option<(Decimal, Decimal)> {
+    let gives_back = total.is_some_and(|total| total < Decimal::ZERO);
+    let (mut before, mut after) = (Decimal::ZERO, Decimal::ZERO);
+    for adjustment in &rule.adjustments {
+        let Some(amount) = optional(output, adjustment.field.as_str(), findings) else { continue };
+        // A discount brings an amount nearer to nothing, whichever side of it that is on.
+        let amount = match (adjustment.effect, gives_back) {
+            (Effect::Add, _) => amount,
+            (Effect::Subtract, false) => -amount.abs(),
+            (Effect::Subtract, true) => amount.abs(),
+        };
+        let sum = match adjustment.counts {
+            Counts::BeforeTax => &mut before,
+            Counts::AfterTax => &mut after,
+        };
+        *sum = add(*sum, amount)?;
+    }
+    Some((before, after))
+}
+
+/// An amount that may be missing; what is written and no number is a finding.
+pub(super) fn optional(output: Output<'_>, pointer: &str, findings: &mut Findings) -> Option<Decimal> {
+    match output.amount(pointer) {
+        Amount::Is(amount) => Some(amount),
+        Amount::Absent => None,
+        Amount::Wrong(why) => {
+            findings.push(Finding::new(FindingCode::AmountFormat, pointer, why));
+            None
+        }
     }
 }
 
@@ -98,12 +157,17 @@ fn read(output: Output<'_>, pointer: &str, findings: &mut Findings) -> Option<De
     }
 }
 
-fn check_total(rule: &AmountsRule, net: Decimal, tax: Decimal, total: Decimal, findings: &mut Findings) {
+fn check_total(rule: &AmountsRule, whole: &Whole, findings: &mut Findings) {
+    let (Some(net), Some(tax), Some(total)) = (whole.net, whole.tax, whole.total) else { return };
+    let Some((_, after)) = whole.adjustments else { return };
     let pointer = rule.total.as_str();
-    let Some(sum) = add(net, tax) else { return findings.push(too_large(FindingCode::NetTaxTotal, pointer)) };
+    let Some(sum) = add(net, tax).and_then(|sum| add(sum, after)) else {
+        return findings.push(too_large(FindingCode::NetTaxTotal, pointer));
+    };
     if !within(sum, total, rule.tolerance) {
+        let more = if after.is_zero() { String::new() } else { format!(" + {after}") };
         let message = format!(
-            "net {net} + tax {tax} = {sum}, and the total says {total}: a difference of {}",
+            "net {net} + tax {tax}{more} = {sum}, and the total says {total}: a difference of {}",
             difference(sum, total)
         );
         findings.push(Finding::new(FindingCode::NetTaxTotal, pointer, message));
@@ -135,40 +199,57 @@ fn line_amounts(rule: &AmountsRule, output: Output<'_>, findings: &mut Findings)
 
 fn check_lines(
     rule: &AmountsRule,
+    case: &Case<'_>,
     lines: &[Decimal],
-    net: Option<Decimal>,
-    total: Option<Decimal>,
+    whole: &Whole,
     findings: &mut Findings,
 ) {
     let pointer = rule.lines.as_ref().map_or("", |lines| lines.as_str());
-    let Some(sum) = lines.iter().try_fold(Decimal::ZERO, |sum, line| add(sum, *line)) else {
+    let Some((before, after)) = whole.adjustments else { return };
+    let sums = lines.iter().try_fold(Decimal::ZERO, |sum, line| add(sum, *line)).and_then(|lines| {
+        let with_adjustments = add(lines, before)?;
+        Some((lines, with_adjustments, add(with_adjustments, after)?))
+    });
+    let Some((of_lines, to_net, to_total)) = sums else {
         return findings.push(too_large(FindingCode::LineSum, pointer));
     };
-    let net = net.map(|net| ("net", net)).filter(|_| rule.line_amounts != LineAmounts::Gross);
-    let total = total.map(|total| ("total", total)).filter(|_| rule.line_amounts != LineAmounts::Net);
+    let net = whole.net.map(|net| ("net", net, to_net)).filter(|_| rule.line_amounts != LineAmounts::Gross);
+    let total =
+        whole.total.map(|total| ("total", total, to_total)).filter(|_| rule.line_amounts != LineAmounts::Net);
     let allowed: Vec<_> = net.into_iter().chain(total).collect();
-    let tolerance = rule.line_tolerance.unwrap_or(rule.tolerance);
-    if allowed.is_empty() || allowed.iter().any(|(_, amount)| within(sum, *amount, tolerance)) {
+    let tolerance = line_tolerance(rule, case.unit, lines.len());
+    if allowed.is_empty() || allowed.iter().any(|(_, amount, sum)| within(*sum, *amount, tolerance)) {
         return;
     }
     let others: Vec<_> = allowed
         .iter()
-        .map(|(name, amount)| format!("{name} {amount} (a difference of {})", difference(sum, *amount)))
+        .map(|(name, amount, sum)| format!("{name} {amount} (a difference of {})", difference(*sum, *amount)))
         .collect();
+    let adjusted =
+        if to_total == of_lines { String::new() } else { format!(", with what is added {to_total}") };
     let message = format!(
-        "the amounts of the {} lines add up to {sum}, which is not {}",
+        "the amounts of the {} lines add up to {of_lines}{adjusted}, which is not {}",
         lines.len(),
         others.join(" and not ")
     );
     findings.push(Finding::new(FindingCode::LineSum, pointer, message));
 }
 
-/// The exact sum; nothing when it has more digits than can be kept.
-fn add(a: Decimal, b: Decimal) -> Option<Decimal> {
-    a.checked_add(b).filter(|sum| sum.scale() == a.scale().max(b.scale()))
+/// By how much the lines may differ from their sum: as declared, or one rounding a line and one more.
+fn line_tolerance(rule: &AmountsRule, unit: Decimal, lines: usize) -> Decimal {
+    let rounded = match rule.rounding {
+        Some(Rounding::Total) => unit / Decimal::TWO * Decimal::from(lines + 1),
+        Some(Rounding::Line) | None => Decimal::ZERO,
+    };
+    rule.line_tolerance.unwrap_or_else(|| rule.tolerance.max(rounded))
 }
 
-fn within(a: Decimal, b: Decimal, tolerance: Decimal) -> bool {
+/// The exact sum; nothing when it has more digits than can be kept.
+pub(super) fn add(a: Decimal, b: Decimal) -> Option<Decimal> {
+    a.checked_add(b).filter(|sum| sum.is_zero() || sum.scale() == a.scale().max(b.scale()))
+}
+
+pub(super) fn within(a: Decimal, b: Decimal, tolerance: Decimal) -> bool {
     a.checked_sub(b).is_some_and(|difference| difference.abs() <= tolerance)
 }
 
@@ -186,6 +267,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::extract::policy::Policy;
+    use crate::extract::references::References;
+    use crate::extract::resolve::Resolver;
 
     fn rule(line_amounts: &str) -> AmountsRule {
         serde_json::from_value(json!({
@@ -195,9 +279,17 @@ mod tests {
         .unwrap()
     }
 
+    fn checked(rule: &AmountsRule, value: &Value, findings: &mut Findings) {
+        let policy: Policy = serde_json::from_value(json!({"version": 1})).unwrap();
+        let policy = Policy { amounts: Some(rule.clone()), ..policy };
+        let references = References::on(jiff::civil::date(2024, 2, 29));
+        let output = Output { value, inexact_numbers: &BTreeMap::new() };
+        check(rule, &Case::new(&policy, &references, output, &[], &Resolver::new("")), findings);
+    }
+
     fn codes(rule: &AmountsRule, value: &Value) -> Vec<(&'static str, String)> {
         let mut findings = Findings::default();
-        check(rule, Output { value, inexact_numbers: &BTreeMap::new() }, &mut findings);
+        checked(rule, value, &mut findings);
         findings.into_vec().into_iter().map(|finding| (finding.code.name(), finding.pointer)).collect()
     }
 
@@ -267,7 +359,7 @@ mod tests {
     fn messages_say_both_numbers() {
         let mut findings = Findings::default();
         let value = invoice("593.36", "124.61", "717.97", &["717.97", "4.24"]);
-        check(&rule("either"), Output { value: &value, inexact_numbers: &BTreeMap::new() }, &mut findings);
+        checked(&rule("either"), &value, &mut findings);
         assert_eq!(
             findings.into_vec()[0].message,
             "the amounts of the 2 lines add up to 722.21, which is not net 593.36 (a difference of 128.85) \

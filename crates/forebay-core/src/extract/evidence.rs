@@ -176,6 +176,7 @@ impl Field<'_> {
             Role::Date => return Ok(text.and_then(dates::iso).map(Sought::Date)),
             Role::Currency => return Ok(text.filter(|code| !code.trim().is_empty()).map(Sought::Currency)),
             Role::Number => return self.sought_number(),
+            Role::DocumentType | Role::Structure => return Ok(None),
             Role::Iban | Role::Exact | Role::List | Role::Text => {}
         }
         match self.value {
@@ -204,9 +205,10 @@ impl Field<'_> {
     fn stands_in(&self, sought: &Sought<'_>, spans: &[Span]) -> bool {
         let slice = |span: &Span| &self.case.document[span.start..span.end];
         match sought {
-            Sought::Number(value) => {
-                spans.iter().any(|span| number::stands_in(self.case.document, span, *value))
-            }
+            Sought::Number(value) => spans.iter().any(|span| {
+                let stands = |value| number::stands_in(self.case.document, span, value);
+                stands(*value) || self.case.is_credit && stands(-*value)
+            }),
             Sought::Date(date) => spans.iter().any(|span| written_date::stands_in(slice(span), *date)),
             Sought::Currency(code) => self.case.policy.currency.as_ref().is_some_and(|rule| {
                 spans.iter().any(|span| currency::stands_in(rule, self.case.document, span, code))
@@ -307,7 +309,6 @@ mod tests {
     use super::*;
     use crate::extract::policy::Policy;
     use crate::extract::references::References;
-    use crate::extract::roles::Roles;
 
     const DOCUMENT: &str = "Sold By : WS Retail Services Pvt. Ltd.,\n\
         Invoice Date: 20-10-2015       Amount in Rs\n\
@@ -335,9 +336,8 @@ mod tests {
         let output = Output { value, inexact_numbers: &BTreeMap::new() };
         let mut findings = Findings::default();
         let (policy, references) = (policy(), References::on(jiff::civil::date(2024, 2, 29)));
-        let roles = Roles::of(&policy);
-        let (references, document) = (&references, DOCUMENT);
-        let case = Case { policy: &policy, roles, references, output, evidence: &evidence, document };
+        let resolver = Resolver::new(DOCUMENT);
+        let case = Case::new(&policy, &references, output, &evidence, &resolver);
         check(&case, &mut findings);
         findings.into_vec().into_iter().map(|finding| (finding.code.name(), finding.pointer)).collect()
     }

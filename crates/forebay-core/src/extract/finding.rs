@@ -30,14 +30,32 @@ pub enum FindingCode {
     MissingRequired,
     /// A number is not written as a plain decimal number.
     AmountFormat,
+    /// An amount has more decimals than its currency.
+    AmountDecimals,
     /// Net and tax do not add up to the total.
     NetTaxTotal,
     /// The lines add up to neither sum that they may add up to.
     LineSum,
+    /// Quantity, unit price, discounts and tax of a line do not lead to its amount.
+    LineTotal,
+    /// The same line is there more often than the document prints it.
+    LineRepeated,
+    /// A line is said to be part of none, or the parts are more than their line.
+    SubLine,
+    /// A rate times its base is not its tax.
+    TaxRate,
+    /// Bases do not add up to the net amount, or taxes not to the tax.
+    TaxSum,
+    /// The document is titled as a credit note and not said to be one, or the other way round.
+    DocumentType,
+    /// An amount has the sign that such a document does not have.
+    CreditSign,
     /// There are amounts and no currency.
     CurrencyMissing,
     /// The currency is not one that the policy allows.
     CurrencyNotAllowed,
+    /// The document prints another currency next to the total.
+    CurrencyContradicted,
     /// A date is not a day of the calendar, written `YYYY-MM-DD`.
     DateFormat,
     /// A date is before the date that it must not precede.
@@ -83,7 +101,7 @@ use FindingCode as C;
 
 impl FindingCode {
     /// Every code, in the order of the checks.
-    pub const ALL: [FindingCode; 24] = [
+    pub const ALL: [FindingCode; 33] = [
         C::NotJson,
         C::Truncated,
         C::DuplicateMember,
@@ -91,10 +109,19 @@ impl FindingCode {
         C::Schema,
         C::MissingRequired,
         C::AmountFormat,
+        C::AmountDecimals,
         C::NetTaxTotal,
         C::LineSum,
+        C::LineTotal,
+        C::LineRepeated,
+        C::SubLine,
+        C::TaxRate,
+        C::TaxSum,
+        C::DocumentType,
+        C::CreditSign,
         C::CurrencyMissing,
         C::CurrencyNotAllowed,
+        C::CurrencyContradicted,
         C::DateFormat,
         C::DateOrder,
         C::DateImplausible,
@@ -162,6 +189,12 @@ impl FindingCode {
                 "`amounts`",
                 "a number is not written as a plain decimal number",
             ),
+            C::AmountDecimals => row(
+                "amount_decimals",
+                PolicyFailed,
+                "`currency.decimals`",
+                "an amount has more decimals than its currency",
+            ),
             C::NetTaxTotal => {
                 row("net_tax_total", PolicyFailed, "`amounts`", "net and tax do not add up to the total")
             }
@@ -171,6 +204,45 @@ impl FindingCode {
                 "`amounts`",
                 "the lines add up to neither sum that they may add up to",
             ),
+            C::LineTotal => row(
+                "line_total",
+                PolicyFailed,
+                "`amounts.line`",
+                "quantity, unit price, discounts and tax of a line do not lead to its amount",
+            ),
+            C::LineRepeated => row(
+                "line_repeated",
+                PolicyFailed,
+                "`amounts.line.as_printed`",
+                "the same line is there more often than the document prints it",
+            ),
+            C::SubLine => row(
+                "sub_line",
+                PolicyFailed,
+                "`amounts.sub_lines`",
+                "a line is said to be part of none, or the parts are more than their line",
+            ),
+            C::TaxRate => {
+                row("tax_rate", PolicyFailed, "`amounts.taxes`", "a rate times its base is not its tax")
+            }
+            C::TaxSum => row(
+                "tax_sum",
+                PolicyFailed,
+                "`amounts.taxes`",
+                "bases do not add up to the net amount, or taxes not to the tax",
+            ),
+            C::DocumentType => row(
+                "document_type",
+                PolicyFailed,
+                "`credit_notes`",
+                "the document is titled as a credit note and not said to be one, or the other way round",
+            ),
+            C::CreditSign => row(
+                "credit_sign",
+                PolicyFailed,
+                "`credit_notes`",
+                "an amount has the sign that such a document does not have",
+            ),
             C::CurrencyMissing => {
                 row("currency_missing", PolicyFailed, "`currency`", "there are amounts and no currency")
             }
@@ -179,6 +251,12 @@ impl FindingCode {
                 PolicyFailed,
                 "`currency`",
                 "the currency is not one that the policy allows",
+            ),
+            C::CurrencyContradicted => row(
+                "currency_contradicted",
+                PolicyFailed,
+                "`currency.beside_total`",
+                "the document prints another currency next to the total",
             ),
             C::DateFormat => row(
                 "date_format",

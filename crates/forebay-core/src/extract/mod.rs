@@ -16,13 +16,16 @@
 mod amounts;
 mod answer;
 mod correction;
+mod credit;
 mod currency;
 mod dates;
 mod duplicates;
 mod evidence;
 mod finding;
 mod iban;
+mod iso4217;
 mod lenient;
+mod lines;
 mod master_data;
 mod number;
 mod pointer;
@@ -33,8 +36,10 @@ mod repair;
 mod resolve;
 mod roles;
 mod schema;
+mod taxes;
 mod written_date;
 
+use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -44,8 +49,9 @@ pub use evidence::Evidence;
 pub use finding::{Finding, FindingCode, FindingFacts, MAX_FINDINGS, MESSAGE_CHARS};
 pub use pointer::{NotAPointer, Pointer};
 pub use policy::{
-    AmountsRule, Column, CurrencyRule, DateRule, DuplicatesRule, EvidenceRule, LineAmounts, MasterDataRule,
-    Policy, PolicyError,
+    Adjustment, AmountsRule, Column, Counts, CreditAmounts, CreditNotesRule, CurrencyRule, DateRule,
+    DuplicatesRule, Effect, EvidenceRule, LineAmounts, LineRule, MasterDataRule, Policy, PolicyError,
+    Rounding, SubLinesRule, TaxesRule, Unexplained,
 };
 pub use references::References;
 pub use repair::{Repair, Repaired, Unreadable, repair};
@@ -119,13 +125,13 @@ pub fn evaluate(
     if !truncated || answer.output.is_some() {
         findings.extend(answer.findings);
     }
-    let evidence = evidence::resolve(answer.quotes, &Resolver::new(document));
+    let resolver = Resolver::new(document);
+    let evidence = evidence::resolve(answer.quotes, &resolver);
     let mut fingerprint = None;
     if let Some(value) = &answer.output {
         findings.extend(schema.check(value));
         let output = Output { value, inexact_numbers: &answer.inexact_numbers };
-        let case =
-            Case { policy, roles: Roles::of(policy), references, output, evidence: &evidence, document };
+        let case = Case::new(policy, references, output, &evidence, &resolver);
         fingerprint = case.check(&mut findings);
     }
     let Answer { output, repairs, .. } = answer;
@@ -140,18 +146,44 @@ struct Case<'a> {
     output: Output<'a>,
     evidence: &'a [Evidence],
     document: &'a str,
+    resolver: &'a Resolver<'a>,
+    /// Whether the output says that the document gives money back.
+    is_credit: bool,
+    /// The smallest unit of the currency.
+    unit: Decimal,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    fn new(
+        policy: &'a Policy,
+        references: &'a References<'a>,
+        output: Output<'a>,
+        evidence: &'a [Evidence],
+        resolver: &'a Resolver<'a>,
+    ) -> Self {
+        let (roles, document) = (Roles::of(policy), resolver.document());
+        let is_credit = credit::is_credit(policy, output.value);
+        let unit = Decimal::new(1, currency::decimals(policy, output.value).unwrap_or(2));
+        Self { policy, roles, references, output, evidence, document, resolver, is_credit, unit }
+    }
+
+    /// The printed row that a byte of the document stands in.
+    fn row(&self, at: usize) -> &'a str {
+        self.resolver.row(at).1
+    }
+
     /// Checks every rule of the policy; gives the fingerprint by which the document is known.
     fn check(&self, findings: &mut Findings) -> Option<Digest> {
         let Self { policy, roles, references, output, .. } = self;
         check_required(&policy.required, output.value, findings);
         if let Some(rule) = &policy.amounts {
-            amounts::check(rule, *output, findings);
+            amounts::check(rule, self, findings);
         }
         if let Some(rule) = &policy.currency {
-            currency::check(rule, output.value, findings);
+            currency::check(rule, self, findings);
+        }
+        if let Some(rule) = &policy.credit_notes {
+            credit::check(rule, self, findings);
         }
         dates::check(&policy.dates, references.today, output.value, findings);
         iban::check(&policy.ibans, output.value, findings);

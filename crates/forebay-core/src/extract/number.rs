@@ -17,6 +17,29 @@ pub(super) fn stands_in(document: &str, span: &Span, value: Decimal) -> bool {
     numbers(context).iter().filter(inside).any(|written| written.readings.contains(&value))
 }
 
+/// Every value that a number of the text can be read as.
+pub(super) fn values(text: &str) -> Vec<Decimal> {
+    numbers(text).into_iter().flat_map(|written| written.readings).collect()
+}
+
+/// Where a text prints a number that can be read as this value, or as its opposite.
+pub(super) fn places(text: &str, value: Decimal) -> Vec<(usize, usize)> {
+    let is = |written: &Written| written.readings.iter().any(|reading| reading.abs() == value.abs());
+    numbers(text).into_iter().filter(is).map(|written| (written.start, written.end)).collect()
+}
+
+/// The percentages of a text: `21 %`, `14,50%`.
+pub(super) fn percents(text: &str) -> Vec<Decimal> {
+    let before = |(at, _): (usize, &str)| {
+        let number = text[..at].trim_end_matches([' ', '\u{a0}', '\u{202f}']);
+        let is_part = |char: char| char.is_ascii_digit() || matches!(char, '.' | ',');
+        let digits = number.trim_end_matches(is_part).len();
+        let plain = number[digits..].replace(',', ".");
+        Decimal::from_str_exact(plain.trim_matches('.')).ok()
+    };
+    text.match_indices('%').filter_map(before).collect()
+}
+
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;

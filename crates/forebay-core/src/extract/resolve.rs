@@ -55,6 +55,14 @@ impl<'d> Resolver<'d> {
         Self { document, folded, steps, line_starts, form_feeds }
     }
 
+    /// The row that a byte of the document stands in, with the byte that it begins at.
+    pub(super) fn row(&self, at: usize) -> (usize, &'d str) {
+        let next = self.line_starts.partition_point(|line| *line <= at);
+        let start = next.checked_sub(1).map_or(0, |line| self.line_starts[line]);
+        let end = self.line_starts.get(next).map_or(self.document.len(), |next| next - 1);
+        (start, self.document.get(start..end).unwrap_or_default())
+    }
+
     /// The document.
     pub fn document(&self) -> &'d str {
         self.document
@@ -78,6 +86,11 @@ impl<'d> Resolver<'d> {
         let last = self.folded[..folded_end].chars().next_back().map_or(0, char::len_utf8);
         let last = self.original(folded_end - last);
         let end = last + self.document[last..].chars().next().map_or(0, char::len_utf8);
+        self.place(start, end)
+    }
+
+    /// A part of the document, by its bytes, as a place.
+    pub(super) fn place(&self, start: usize, end: usize) -> Span {
         let line = self.line_starts.partition_point(|line| *line <= start);
         let page = self.form_feeds.partition_point(|form_feed| *form_feed < start) + 1;
         Span { start, end, line, page: (!self.form_feeds.is_empty()).then_some(page) }

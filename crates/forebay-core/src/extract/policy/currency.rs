@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PolicyError, refuse_if};
+use super::{PolicyError, is_default, refuse_if};
+use crate::extract::iso4217;
 use crate::extract::pointer::Pointer;
 use crate::extract::resolve::fold;
 
@@ -19,12 +20,23 @@ pub struct CurrencyRule {
     /// How documents write a code otherwise: `USD = ["$", "US Dollars"]`. Case does not matter.
     #[serde(default)]
     pub aliases: BTreeMap<String, Vec<String>>,
+    /// Whether amounts may have no more decimals than the currency has: 2 for EUR, none for JPY, 3 for KWD.
+    /// Default: not looked at.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub decimals: bool,
+    /// Whether the sign or code that the document prints next to the total may not be another currency's. Default:
+    /// not looked at.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub beside_total: bool,
 }
 
 impl CurrencyRule {
     pub(super) fn validate(&self) -> Result<(), PolicyError> {
         refuse_if(self.allowed.is_empty(), "currency.allowed", "name at least one currency code")?;
         let is_code = |code: &&String| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase());
+        if let Some(code) = self.allowed.iter().find(|code| is_code(code) && iso4217::find(code).is_none()) {
+            refuse_if(true, "currency.allowed", format!("`{code}` is not a currency of ISO 4217"))?;
+        }
         if let Some(code) = self.allowed.iter().find(|code| !is_code(code)) {
             refuse_if(true, "currency.allowed", format!("`{code}` is not a code of three capital letters"))?;
         }

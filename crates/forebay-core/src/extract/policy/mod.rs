@@ -11,11 +11,15 @@ use crate::extract::schema::Schema;
 
 mod amounts;
 mod currency;
+mod document;
+mod lines;
 mod outside;
 mod text;
 
-pub use amounts::{AmountsRule, LineAmounts};
+pub use amounts::{Adjustment, AmountsRule, Counts, Effect, LineAmounts, Rounding, TaxesRule};
 pub use currency::CurrencyRule;
+pub use document::{CreditAmounts, CreditNotesRule};
+pub use lines::{LineRule, SubLinesRule, Unexplained};
 pub use outside::{Column, DuplicatesRule, MasterDataRule};
 
 /// A validation policy. A rule that is absent checks nothing.
@@ -30,6 +34,9 @@ pub struct Policy {
     /// What must add up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amounts: Option<AmountsRule>,
+    /// Documents that give money back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credit_notes: Option<CreditNotesRule>,
     /// Which currency the amounts are in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<CurrencyRule>,
@@ -112,10 +119,14 @@ pub(super) enum Role {
     Currency,
     Date,
     Iban,
+    /// What the document is.
+    DocumentType,
     /// A text that is compared character by character.
     Exact,
     /// An array.
     List,
+    /// What the output says about itself, such as which line belongs to which: it does not stand in the document.
+    Structure,
     /// Anything else.
     Text,
 }
@@ -141,6 +152,10 @@ fn refuse_if(wrong: bool, member: &str, message: impl Into<String>) -> Result<()
     if wrong { Err(PolicyError { member: member.to_owned(), message: message.into() }) } else { Ok(()) }
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl Policy {
     /// Checks that the rules do not contradict each other.
     ///
@@ -151,9 +166,11 @@ impl Policy {
         refuse_if(self.version == 0, "version", "versions start at 1")?;
         self.amounts.as_ref().map_or(Ok(()), AmountsRule::validate)?;
         self.currency.as_ref().map_or(Ok(()), CurrencyRule::validate)?;
+        self.credit_notes.as_ref().map_or(Ok(()), CreditNotesRule::validate)?;
         self.duplicates.as_ref().map_or(Ok(()), DuplicatesRule::validate)?;
         self.master_data.iter().try_for_each(MasterDataRule::validate)?;
         self.validate_dates()?;
+        self.validate_needs()?;
         self.validate_roles()?;
         self.validate_evidence()
     }
@@ -187,6 +204,9 @@ impl Policy {
         named.extend(
             self.currency.iter().map(|rule| Named::new("currency.field", rule.field.clone(), Role::Currency)),
         );
+        let kind = self.credit_notes.iter();
+        let kind = kind.map(|rule| Named::new("credit_notes.field", rule.field.clone(), Role::DocumentType));
+        named.extend(kind);
         named.extend(self.dates.iter().map(|rule| Named::new("dates.field", rule.field.clone(), Role::Date)));
         named.extend(all("ibans", &self.ibans, Role::Iban));
         if let Some(evidence) = &self.evidence {
@@ -213,6 +233,15 @@ impl Policy {
         Ok(())
     }
 
+    /// Rules that work on what another rule names.
+    fn validate_needs(&self) -> Result<(), PolicyError> {
+        let message = "is about the signs of `amounts`; name them there";
+        refuse_if(self.credit_notes.is_some() && self.amounts.is_none(), "credit_notes", message)?;
+        let beside = self.currency.as_ref().is_some_and(|rule| rule.decimals || rule.beside_total);
+        let message = "holds the currency against `amounts`; name them there";
+        refuse_if(beside && self.amounts.is_none(), "currency", message)
+    }
+
     /// No field has two roles: an amount is not a date.
     fn validate_roles(&self) -> Result<(), PolicyError> {
         let mut taken: BTreeMap<Pointer, Role> = BTreeMap::new();
@@ -220,7 +249,7 @@ impl Policy {
             if role == Role::Text {
                 continue;
             }
-            let single = matches!(role, Role::Currency | Role::Date);
+            let single = matches!(role, Role::Currency | Role::Date | Role::DocumentType);
             refuse_if(
                 single && field.is_pattern(),
                 member,
