@@ -59,6 +59,19 @@ pub struct JobRecord {
     pub replayed_by: Option<JobId>,
 }
 
+impl JobRecord {
+    /// The record with what another attempt used.
+    #[must_use]
+    pub fn with_use_of(mut self, attempt: &JobUsage) -> Self {
+        let usage = &mut self.usage;
+        usage.input_tokens = usage.input_tokens.saturating_add(attempt.input_tokens);
+        usage.output_tokens = usage.output_tokens.saturating_add(attempt.output_tokens);
+        usage.cost = usage.cost.plus(attempt.cost);
+        usage.uncertain = usage.uncertain.plus(attempt.uncertain);
+        self
+    }
+}
+
 /// What a job's attempts used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobUsage {

@@ -62,11 +62,14 @@ fn refused(tx: &Tx<'_>, job: &NewJob) -> Result<Option<AcceptRefused>, StoreErro
     }
     let load = tx.row(sql!("accept/load"), [job.tenant], |row| {
         let mut c = Columns::of(row);
-        Ok((c.count::<u64>()?, c.maybe_count::<u64>()?, c.count::<u64>()?))
+        Ok((c.get::<i64>()?, c.maybe_count::<u64>()?, c.get::<i64>()?))
     })?;
     let Some((pending, limit, everywhere)) = load else {
         return Ok(Some(AcceptRefused::NoTenant));
     };
+    let (more, more_everywhere) = tx.tally(|tally| tally.pending(job.tenant));
+    let pending = (pending + more).unsigned_abs();
+    let everywhere = (everywhere + more_everywhere).unsigned_abs();
     if let Some(limit) = limit.filter(|limit| pending >= *limit) {
         return Ok(Some(AcceptRefused::TenantFull { limit }));
     }
@@ -110,7 +113,7 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
     insert_job(tx, &record, seq)?;
     insert_input(tx, job, &record)?;
     save::insert_step(tx, job.id, 1, 1, &job.first_step)?;
-    tx.execute(sql!("tenants/add_pending"), [job.tenant])?;
+    tx.tally(|tally| tally.count_pending(job.tenant, 1));
     if let Some(key) = &job.idempotency_key {
         let expires_at = tx.now.after(job.idempotency_ttl).as_millis();
         let row = (job.tenant, key, job.id.as_bytes(), job.body_digest.as_bytes(), expires_at);

@@ -87,6 +87,7 @@ impl<'t, 'c> Round<'t, 'c> {
     fn open(tx: &'t Tx<'c>, claim: &'t Claim) -> Result<Self, StoreError> {
         promote_due(tx)?;
         tx.execute(sql!("claim/create_pool"), [&claim.pool])?;
+        tx.write_tally()?;
         let pool = tx.row(sql!("claim/pool"), [&claim.pool], |row| {
             let mut c = Columns::of(row);
             Ok((c.count::<u64>()?, c.time()?, c.get::<i64>()?))
@@ -259,9 +260,10 @@ impl<'t, 'c> Round<'t, 'c> {
         let permit =
             (attempt_id.as_bytes(), record.id.as_bytes(), record.tenant, &self.claim.pool, lease_until);
         self.tx.execute(sql!("claim/insert_grant"), permit)?;
-        self.tx.execute(sql!("tenants/add_in_flight"), [record.tenant])?;
-        let booking = (record.tenant, period_start.as_millis(), reserved.micros.0);
-        self.tx.execute(sql!("budgets/reserve"), booking)?;
+        self.tx.tally(|tally| {
+            tally.count_call(record.tenant);
+            tally.reserve(record.tenant, period_start, reserved.micros);
+        });
         Ok(Claimed {
             job_id: record.id,
             tenant: record.tenant,

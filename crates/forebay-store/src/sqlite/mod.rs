@@ -29,6 +29,7 @@ mod save;
 mod settle;
 mod signals;
 mod steps;
+mod tally;
 mod transaction;
 mod upkeep;
 mod writer;

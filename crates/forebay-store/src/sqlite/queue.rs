@@ -49,6 +49,7 @@ pub(super) fn buckets(tx: &Tx<'_>, pool: &str) -> Result<Vec<Bucket>, StoreError
 
 /// The account of a tenant in the period that it is now, and when that began.
 pub(super) fn account(tx: &Tx<'_>, tenant: i64) -> Result<(Timestamp, Account), StoreError> {
+    tx.write_tally()?;
     let settings = tx.row(sql!("tenants/budget"), [tenant], |row| {
         let mut c = Columns::of(row);
         Ok((c.maybe_micros()?, c.word(BudgetPeriod::from_name)?))
@@ -74,6 +75,7 @@ fn period_start(period: BudgetPeriod, now: Timestamp) -> Timestamp {
 
 /// A tenant's calls under way, and how many there may be.
 pub(super) fn tenant_in_flight(tx: &Tx<'_>, tenant: i64) -> Result<(u64, Option<u64>), StoreError> {
+    tx.write_tally()?;
     let found = tx.row(sql!("tenants/in_flight"), [tenant], |row| {
         let mut c = Columns::of(row);
         Ok((c.count()?, c.maybe_count()?))
@@ -121,8 +123,7 @@ pub(super) fn release_permit(tx: &Tx<'_>, attempt: &[u8; 16]) -> Result<bool, St
     let Some((pool, tenant)) = permit else {
         return Ok(false);
     };
-    tx.execute(sql!("claim/remove_in_flight"), [&pool])?;
-    tx.execute(sql!("tenants/remove_in_flight"), [tenant])?;
     tx.note_pool(&pool);
+    tx.tally(|tally| tally.count_call_over(tenant, pool));
     Ok(true)
 }

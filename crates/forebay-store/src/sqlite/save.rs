@@ -10,7 +10,7 @@ use super::columns::{int, job_record};
 use super::transaction::Tx;
 use super::{letters, sql};
 use crate::StoreError;
-use crate::record::{JobRecord, JobUsage};
+use crate::record::JobRecord;
 
 /// The job as it is now, whoever owns it.
 pub(super) fn load(tx: &Tx<'_>, job: JobId) -> Result<Option<JobRecord>, StoreError> {
@@ -28,21 +28,6 @@ pub(super) fn save(tx: &Tx<'_>, before: &JobRecord, change: Change) -> Result<Jo
         ended(tx, &after, number)?;
     }
     Ok(after)
-}
-
-/// Adds what an attempt used to its job's totals. Not a change of state: no event, no version.
-pub(super) fn add_usage(tx: &Tx<'_>, job: JobId, used: &JobUsage) -> Result<(), StoreError> {
-    tx.execute(
-        sql!("jobs/add_usage"),
-        named_params! {
-            ":id": job.as_bytes(),
-            ":input_tokens": int(used.input_tokens),
-            ":output_tokens": int(used.output_tokens),
-            ":cost_micros": used.cost.0,
-            ":uncertain_micros": used.uncertain.0,
-        },
-    )?;
-    Ok(())
 }
 
 fn changed(tx: &Tx<'_>, before: &JobRecord, job: Job) -> JobRecord {
@@ -92,6 +77,10 @@ fn update(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), Stor
             ":pool": after.pool,
             ":place": place(after),
             ":claimable": claimable,
+            ":input_tokens": int(after.usage.input_tokens),
+            ":output_tokens": int(after.usage.output_tokens),
+            ":cost_micros": after.usage.cost.0,
+            ":uncertain_micros": after.usage.uncertain.0,
             ":updated_at": after.updated_at.as_millis(),
             ":finished_at": after.finished_at.map(|at| at.as_millis()),
         },
@@ -140,7 +129,7 @@ pub(super) fn append_event(tx: &Tx<'_>, record: &JobRecord, kind: EventType) -> 
 /// What a job's end means for others: its tenant may send another, the next of its ordering key may run, and
 /// somebody may have to look after what failed. `number` is that of the event that says so.
 fn ended(tx: &Tx<'_>, record: &JobRecord, number: i64) -> Result<(), StoreError> {
-    tx.execute(sql!("tenants/remove_pending"), [record.tenant])?;
+    tx.tally(|tally| tally.count_pending(record.tenant, -1));
     match (record.job.state, record.replay_of) {
         (State::FailedTerminal, _) => letters::open(tx, record, number)?,
         (State::Cancelled, Some(original)) => letters::reopen(tx, original)?,

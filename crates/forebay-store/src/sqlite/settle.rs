@@ -3,19 +3,19 @@
 use forebay_core::attempt::{Outcome, Usage};
 use forebay_core::grant::{self, Reservation, Settlement};
 use forebay_core::id::{AttemptId, JobId};
-use forebay_core::money::{Micros, Price};
+use forebay_core::money::Price;
 use forebay_core::time::Timestamp;
 use rusqlite::named_params;
 
 use super::columns::{Columns, int};
+use super::tally::Day;
 use super::transaction::Tx;
-use super::{queue, save, sql};
+use super::{queue, sql};
 use crate::StoreError;
 use crate::record::{AttemptClose, Held, JobUsage};
 
 /// An attempt that is not settled yet.
 struct Open {
-    job_id: JobId,
     tenant: i64,
     task: String,
     pool: String,
@@ -35,27 +35,27 @@ pub(super) enum Permit {
     Keep,
 }
 
-/// Settles an attempt; `false` when it had been settled before or is not the holder's, in which case nothing
-/// changes.
+/// Settles an attempt and gives what that adds to its job's use, for the caller to write with the job; `None` when
+/// it had been settled before or is not the holder's, in which case nothing changes.
 pub(super) fn settle(
     tx: &Tx<'_>,
     held: &Held,
     close: &AttemptClose,
     permit: Permit,
-) -> Result<bool, StoreError> {
+) -> Result<Option<JobUsage>, StoreError> {
     let Some(open) = tx.row(sql!("attempts/open"), key(held), open)? else {
-        return Ok(false);
+        return Ok(None);
     };
     let class = close.failure.as_ref().map(|failure| failure.class);
     let settlement = grant::settle(&open.reserved, &open.price, close.outcome, class, close.usage.as_ref());
     if !write_attempt(tx, held.attempt_id, close, &settlement)? {
-        return Ok(false);
+        return Ok(None);
     }
-    book(tx, &open, close, &settlement)?;
+    let used = book(tx, open, close, &settlement);
     if permit == Permit::Return {
         queue::release_permit(tx, held.attempt_id.as_bytes())?;
     }
-    Ok(true)
+    Ok(Some(used))
 }
 
 /// The attempt of a job that is under way, if there is one.
@@ -90,7 +90,6 @@ fn key(held: &Held) -> (&[u8; 16], &[u8; 16], i64) {
 fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
     let mut c = Columns::of(row);
     Ok(Open {
-        job_id: c.id()?,
         tenant: c.get()?,
         task: c.get()?,
         pool: c.get()?,
@@ -133,46 +132,23 @@ fn write_attempt(
     Ok(rows == 1)
 }
 
-/// Books the settlement on the account, the day and the job.
-fn book(tx: &Tx<'_>, open: &Open, close: &AttemptClose, settlement: &Settlement) -> Result<(), StoreError> {
-    tx.execute(
-        sql!("budgets/settle"),
-        named_params! {
-            ":tenant": open.tenant,
-            ":period_start": open.budget_start.as_millis(),
-            ":reserved": open.reserved.micros.0,
-            ":spent": settlement.spent.0,
-            ":uncertain": settlement.uncertain.0,
-            ":overage": settlement.overage.0,
-        },
-    )?;
+/// Books the settlement on the account and the day. Gives what it adds to the job's use.
+fn book(tx: &Tx<'_>, open: Open, close: &AttemptClose, settlement: &Settlement) -> JobUsage {
     // Where nothing was billed, what the provider may have reported is no use.
     let used = match close.outcome {
         Outcome::Succeeded | Outcome::FailedAfterSend => close.usage.unwrap_or_default(),
         Outcome::FailedBeforeSend | Outcome::Unknown => Usage::default(),
     };
-    tx.execute(
-        sql!("budgets/add_usage_day"),
-        named_params! {
-            ":tenant": open.tenant,
-            ":day": tx.now.start_of_day().as_millis(),
-            ":task": open.task,
-            ":model": open.model,
-            ":pool": open.pool,
-            ":input_tokens": int(used.input_tokens),
-            ":output_tokens": int(used.output_tokens),
-            ":cost_micros": settlement.spent.0,
-            ":uncertain_micros": settlement.uncertain.0,
-        },
-    )?;
-    let total = JobUsage {
+    let Open { tenant, task, pool, model, reserved, price: _, budget_start } = open;
+    let day = Day { tenant, start: tx.now.start_of_day(), task, model, pool };
+    tx.tally(|tally| {
+        tally.settle(tenant, budget_start, reserved.micros, settlement);
+        tally.use_up(day, &used, settlement);
+    });
+    JobUsage {
         input_tokens: used.input_tokens,
         output_tokens: used.output_tokens,
         cost: settlement.spent,
         uncertain: settlement.uncertain,
-    };
-    if total == JobUsage::default() && settlement.overage == Micros::ZERO {
-        return Ok(());
     }
-    save::add_usage(tx, open.job_id, &total)
 }

@@ -42,9 +42,10 @@ fn commit_step(tx: &Tx<'_>, commit: &StepCommit) -> Result<Committed, StoreError
     {
         return Ok(Committed::Duplicate { of });
     }
-    if !settle::settle(tx, &held(commit), &commit.close, Permit::Return)? {
+    let Some(used) = settle::settle(tx, &held(commit), &commit.close, Permit::Return)? else {
         return lost(tx, commit);
-    }
+    };
+    let record = record.with_use_of(&used);
     cool_down(tx, &record, commit)?;
     write_entry(tx, &record, &commit.then)?;
     let after = advance(tx, &record, change, &commit.then)?;

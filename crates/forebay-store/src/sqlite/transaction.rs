@@ -9,6 +9,7 @@ use forebay_core::id::JobId;
 use forebay_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 
+use super::tally::Tally;
 use crate::StoreError;
 use crate::record::Changed;
 
@@ -21,6 +22,7 @@ pub(super) struct Tx<'c> {
     pub(super) origin: Origin,
     last_event: Cell<Option<i64>>,
     news: RefCell<News>,
+    tally: RefCell<Tally>,
 }
 
 /// What others learn when the transaction has committed.
@@ -34,7 +36,14 @@ pub(super) struct News {
 
 impl<'c> Tx<'c> {
     pub(super) fn new(connection: &'c Connection, now: Timestamp, origin: Origin) -> Self {
-        Self { connection, now, origin, last_event: Cell::new(None), news: RefCell::default() }
+        Self {
+            connection,
+            now,
+            origin,
+            last_event: Cell::new(None),
+            news: RefCell::default(),
+            tally: RefCell::default(),
+        }
     }
 
     /// Runs a statement; says how many rows it changed.
@@ -72,6 +81,16 @@ impl<'c> Tx<'c> {
         };
         self.last_event.set(Some(last + 1));
         Ok(last + 1)
+    }
+
+    /// Notes something that is counted.
+    pub(super) fn tally<T>(&self, note: impl FnOnce(&mut Tally) -> T) -> T {
+        note(&mut self.tally.borrow_mut())
+    }
+
+    /// Writes what was counted so far: before the commit, and before anybody reads a row that counts.
+    pub(super) fn write_tally(&self) -> Result<(), StoreError> {
+        self.tally.take().write(self)
     }
 
     /// Notes that a job changed.

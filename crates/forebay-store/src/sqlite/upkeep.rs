@@ -109,8 +109,8 @@ pub(super) fn close_as_unknown(
         cooldown: None,
     };
     let held = Held { job_id: record.id, attempt_id: attempt, fence: record.job.fence };
-    settle::settle(tx, &held, &close, permit)?;
-    Ok(save::load(tx, record.id)?.unwrap_or(record))
+    let used = settle::settle(tx, &held, &close, permit)?.unwrap_or_default();
+    Ok(record.with_use_of(&used))
 }
 
 /// Returns permits whose lease has lapsed still, one row at a time.

@@ -142,7 +142,9 @@ impl Desk {
     fn transaction(&self, group: &mut [Box<dyn Verb>]) -> Result<News, StoreError> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let tx = Tx::new(&self.connection, self.clock.now(), self.origin);
-        let done = run_all(group, &tx).and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
+        let done = run_all(group, &tx)
+            .and_then(|()| tx.write_tally())
+            .and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
         match done {
             Ok(()) => Ok(tx.into_news()),
             Err(error) => {

@@ -1,1 +1,0 @@
-UPDATE pools SET in_flight = in_flight - 1 WHERE name = ?1

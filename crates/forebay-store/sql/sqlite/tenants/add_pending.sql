@@ -1,2 +1,0 @@
--- Tenant 0 is all tenants together.
-UPDATE tenant_load SET pending_jobs = pending_jobs + 1 WHERE tenant IN (0, ?1)
