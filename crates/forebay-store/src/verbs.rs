@@ -12,13 +12,13 @@ use tokio::sync::{Notify, broadcast};
 
 use crate::StoreError;
 use crate::record::{
-    AcceptRefused, Accepted, Actor, AttemptRecord, AuditPage, AuditQuery, Cancelled, Changed, Claim,
+    AcceptRefused, Accepted, Actor, Applied, AttemptRecord, AuditPage, AuditQuery, Cancelled, Changed, Claim,
     ClaimReply, Committed, DatasetPut, DatasetRecord, DocumentRecord, EventPage, EventQuery, Extended, Held,
     JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, Letter, LetterChange, LetterChanged, LetterFilter,
     LetterGroup, LetterPage, LetterQuery, LetterState, NewDataset, NewDocument, NewJob, NewKey, NewReplay,
     NewRevision, OpenLetters, PoolStatus, Queue, ReplayQuery, ReplayRefused, ReplaySource, ResultRecord,
-    ReviewRecord, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings, UsageQuery, UsageRow,
-    Work,
+    ReviewRecord, RevisionPage, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings,
+    UsageQuery, UsageRow, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -262,11 +262,15 @@ pub trait Audit: Send + Sync {
 /// Definitions as immutable numbered revisions.
 #[async_trait]
 pub trait Revisions: Send + Sync {
-    /// Keeps a revision and makes it the active one. The same text as the active one is not kept twice.
-    async fn apply_revision(&self, revision: NewRevision) -> Result<RevisionRecord, StoreError>;
+    /// Keeps a revision and makes it the active one, if the expected one is active. The same text as the
+    /// active one is not kept twice, whatever was expected: what is asked for is so.
+    async fn apply_revision(&self, revision: NewRevision) -> Result<Applied, StoreError>;
 
     /// The active revision.
     async fn active_revision(&self) -> Result<Option<RevisionRecord>, StoreError>;
+
+    /// A page of revisions below a number, newest first.
+    async fn revisions(&self, before: Option<u32>, limit: usize) -> Result<RevisionPage, StoreError>;
 
     /// A revision by its number.
     async fn revision(&self, number: u32) -> Result<Option<RevisionRecord>, StoreError>;

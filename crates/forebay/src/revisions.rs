@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use forebay_core::definition::{Definitions, Task};
-use forebay_store::record::{Actor, NewRevision, RevisionRecord};
+use forebay_store::record::{Actor, Applied, NewRevision, RevisionInfo, RevisionRecord};
 use forebay_store::{Store, StoreError};
 
 use crate::definitions::{self, DefinitionFault};
@@ -43,6 +43,23 @@ pub enum RevisionError {
     /// There is none of that number.
     #[error("there is no revision {0}")]
     Unknown(u32),
+    /// An older revision is not what this build takes.
+    #[error("this build can't use the definitions of revision {number}, which have {} faults; the first: {}",
+        .faults.len(), .faults.first().map(ToString::to_string).unwrap_or_default())]
+    Unusable {
+        /// Which revision.
+        number: u32,
+        /// What is wrong with it.
+        faults: Vec<DefinitionFault>,
+    },
+    /// Another revision is active than the one that was expected.
+    #[error("{}", moved(.expected, .active))]
+    Moved {
+        /// The number that was expected.
+        expected: u32,
+        /// What is active instead.
+        active: Box<RevisionInfo>,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -57,7 +74,11 @@ impl Revisions {
     pub async fn open(store: Arc<dyn Store>, default: &str) -> Result<Self, RevisionError> {
         let record = match store.active_revision().await? {
             Some(record) => record,
-            None => apply_checked(&store, default, Some("the default definitions"), Actor::program()).await?,
+            None => {
+                let comment = Some("the default definitions".to_owned());
+                let first = NewRevision { comment, ..NewRevision::of(default, Actor::program()) };
+                apply_checked(&store, first).await?.active().clone()
+            }
         };
         let active = Arc::new(read(&record)?);
         let loaded = Mutex::new(HashMap::from([(active.number, Arc::clone(&active))]));
@@ -87,19 +108,28 @@ impl Revisions {
     ///
     /// # Errors
     ///
-    /// When they are wrong, in which case nothing changes, or the store fails.
-    pub async fn apply(
-        &self,
-        source: &str,
-        comment: Option<&str>,
-        by: Actor,
-    ) -> Result<RevisionRecord, RevisionError> {
-        let record = apply_checked(&self.store, source, comment, by).await?;
-        let revision = self.keep(read(&record)?);
+    /// When they are wrong or another revision is active than the expected one, in which case nothing changes;
+    /// or the store fails.
+    pub async fn apply(&self, revision: NewRevision) -> Result<Applied, RevisionError> {
+        let applied = apply_checked(&self.store, revision).await?;
+        let revision = self.keep(read(applied.active())?);
         self.active.rcu(|active| {
             if active.number < revision.number { Arc::clone(&revision) } else { Arc::clone(active) }
         });
-        Ok(record)
+        Ok(applied)
+    }
+
+    /// The text of a revision that may be made the active one again.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of that number, this build can't use it, or the store fails.
+    pub async fn usable(&self, number: u32) -> Result<RevisionRecord, RevisionError> {
+        let record = self.store.revision(number).await?.ok_or(RevisionError::Unknown(number))?;
+        match check(&record.source) {
+            Ok(_) => Ok(record),
+            Err(faults) => Err(RevisionError::Unusable { number, faults }),
+        }
     }
 
     fn keep(&self, revision: Revision) -> Arc<Revision> {
@@ -109,19 +139,34 @@ impl Revisions {
     }
 }
 
-async fn apply_checked(
-    store: &Arc<dyn Store>,
-    source: &str,
-    comment: Option<&str>,
-    by: Actor,
-) -> Result<RevisionRecord, RevisionError> {
-    definitions::load(source, &definitions::no_files).map_err(RevisionError::Faults)?;
-    let revision = NewRevision { source: source.to_owned(), comment: comment.map(str::to_owned), by };
-    Ok(store.apply_revision(revision).await?)
+/// Makes definitions that stand alone ready to use.
+///
+/// # Errors
+///
+/// Everything that is wrong with them.
+pub fn check(source: &str) -> Result<Definitions, Vec<DefinitionFault>> {
+    definitions::load(source, &definitions::no_files)
+}
+
+async fn apply_checked(store: &Arc<dyn Store>, revision: NewRevision) -> Result<Applied, RevisionError> {
+    check(&revision.source).map_err(RevisionError::Faults)?;
+    let expected = revision.expect;
+    match (store.apply_revision(revision).await?, expected) {
+        (Applied::Moved(record), Some(expected)) => {
+            Err(RevisionError::Moved { expected, active: Box::new(record.info) })
+        }
+        (applied, _) => Ok(applied),
+    }
 }
 
 fn read(record: &RevisionRecord) -> Result<Revision, RevisionError> {
-    let definitions =
-        definitions::load(&record.source, &definitions::no_files).map_err(RevisionError::Faults)?;
-    Ok(Revision { number: record.number, definitions })
+    let definitions = check(&record.source).map_err(RevisionError::Faults)?;
+    Ok(Revision { number: record.info.number, definitions })
+}
+
+/// Who applied what in between.
+fn moved(expected: &u32, active: &RevisionInfo) -> String {
+    let RevisionInfo { number, created_at, by, comment, .. } = active;
+    let comment = comment.as_deref().map(|comment| format!(" ({comment})")).unwrap_or_default();
+    format!("revision {number} is active, not {expected}: `{}` applied it at {created_at}{comment}", by.name)
 }

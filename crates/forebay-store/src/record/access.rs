@@ -4,8 +4,6 @@ use forebay_core::id::KeyId;
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
 
-use super::audit::Actor;
-
 /// What a key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
@@ -148,32 +146,6 @@ pub struct KeyRecord {
     pub expires_at: Option<Timestamp>,
     /// Since when it does not.
     pub revoked_at: Option<Timestamp>,
-}
-
-/// Definitions that are to be applied.
-#[derive(Debug, Clone)]
-pub struct NewRevision {
-    /// The text.
-    pub source: String,
-    /// Why.
-    pub comment: Option<String>,
-    /// By whom.
-    pub by: Actor,
-}
-
-/// Definitions that were applied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RevisionRecord {
-    /// Its number; rises.
-    pub number: u32,
-    /// The text.
-    pub source: String,
-    /// The text's digest.
-    pub digest: Digest,
-    /// Why.
-    pub comment: Option<String>,
-    /// When.
-    pub created_at: Timestamp,
 }
 
 /// A document that the tenant has now.

@@ -29,6 +29,8 @@ pub enum AuditAction {
     KeyRevoke,
     /// Definitions were applied.
     RevisionApply,
+    /// The definitions of an older revision were made the active ones again.
+    RevisionRollback,
     /// A job was ended by request.
     JobCancel,
     /// A new version of a dataset was sent.
@@ -43,11 +45,12 @@ pub enum AuditAction {
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [AuditAction; 9] = [
+    pub const ALL: [AuditAction; 10] = [
         AuditAction::TenantPut,
         AuditAction::KeyCreate,
         AuditAction::KeyRevoke,
         AuditAction::RevisionApply,
+        AuditAction::RevisionRollback,
         AuditAction::JobCancel,
         AuditAction::DatasetPut,
         AuditAction::JobReplay,
@@ -62,6 +65,7 @@ impl AuditAction {
             AuditAction::KeyCreate => "key.create",
             AuditAction::KeyRevoke => "key.revoke",
             AuditAction::RevisionApply => "revision.apply",
+            AuditAction::RevisionRollback => "revision.rollback",
             AuditAction::JobCancel => "job.cancel",
             AuditAction::DatasetPut => "dataset.put",
             AuditAction::JobReplay => "job.replay",
@@ -89,6 +93,8 @@ pub struct AuditQuery {
     pub actor: Option<KeyId>,
     /// Not before this time.
     pub since: Option<Timestamp>,
+    /// Before this time.
+    pub until: Option<Timestamp>,
     /// Only before this number.
     pub before: Option<i64>,
     /// The most records.

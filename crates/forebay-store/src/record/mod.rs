@@ -8,12 +8,12 @@ mod dataset;
 mod job;
 mod letter;
 mod log;
+mod revision;
 mod step;
 
 pub use accept::{AcceptRefused, Accepted, NewJob, NewStep};
 pub use access::{
-    BudgetPeriod, DocumentRecord, KeyRecord, NewDocument, NewKey, NewRevision, RevisionRecord, Scope,
-    TenantRecord, TenantSettings,
+    BudgetPeriod, DocumentRecord, KeyRecord, NewDocument, NewKey, Scope, TenantRecord, TenantSettings,
 };
 pub use audit::{Actor, AuditAction, AuditPage, AuditQuery, AuditRecord};
 pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, Work};
@@ -27,4 +27,5 @@ pub use letter::{
     LetterState, NewReplay, NoteRecord, OpenLetters, ReplayQuery, ReplayRefused, ReplaySource,
 };
 pub use log::{Changed, EventPage, EventQuery, EventRecord};
+pub use revision::{Applied, NewRevision, RevisionInfo, RevisionPage, RevisionRecord};
 pub use step::{AttemptClose, Bytes, Committed, NewResult, NewReview, StepCommit, Then};

@@ -57,6 +57,7 @@ fn page(tx: &Tx<'_>, query: &AuditQuery) -> Result<AuditPage, StoreError> {
             ":subject": query.subject,
             ":actor_key": query.actor.as_ref().map(|key| key.as_bytes()),
             ":since": query.since.map_or(0, |at| at.as_millis()),
+            ":until": query.until.map_or(i64::MAX, |at| at.as_millis()),
             ":before": query.before.unwrap_or(i64::MAX),
             // One more than the page shows whether there is another page.
             ":limit": limit(query.limit.saturating_add(1)),

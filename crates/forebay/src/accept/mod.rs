@@ -76,7 +76,10 @@ async fn revision(app: &App, submission: &Submission) -> Result<Arc<Revision>, R
         Ok(revision) => Ok(revision),
         Err(RevisionError::Unknown(_)) => Err(Refused::unknown_task(&submission.task)),
         Err(RevisionError::Store(error)) => Err(Refused::Store(error)),
-        Err(error @ RevisionError::Faults(_)) => Err(Refused::Unreadable(error.to_string())),
+        Err(error) => Err(Refused::member(
+            "/task".to_owned(),
+            format!("this build can't use revision {number}: {error}"),
+        )),
     }
 }
 

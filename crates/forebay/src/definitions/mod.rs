@@ -6,6 +6,7 @@
 //!
 //! * `written`: the members as they stand in the text.
 //! * `source`: the text itself, and where each member stands in it.
+//! * `diff`: what is different between two texts.
 //! * `provider`, `model`, `policy`, `task`: each section made ready, and what contradicts itself in it.
 
 use std::collections::BTreeMap;
@@ -15,9 +16,11 @@ use std::sync::Arc;
 use forebay_core::definition::Definitions;
 
 pub use bundle::bundle;
+pub use diff::{Differences, Named, diff};
 pub use fault::DefinitionFault;
 
 mod bundle;
+pub mod diff;
 mod fault;
 mod fingerprint;
 mod model;
@@ -31,6 +34,8 @@ mod written;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::{BASE, bad::CASES as BAD};
 
 use fault::Faults;
 use source::Source;

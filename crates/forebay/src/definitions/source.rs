@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
@@ -86,6 +87,14 @@ impl<'s> Source<'s> {
         Some((place.key, place.value?.span()))
     }
 
+    /// What is written, as JSON; numbers and dates that JSON can't say become texts.
+    pub(super) fn into_json(self) -> Map<String, Value> {
+        self.root
+            .into_iter()
+            .map(|(key, value)| (key.into_inner().into_owned(), json(value.into_inner())))
+            .collect()
+    }
+
     pub(super) fn text(&self) -> &'s str {
         self.text
     }
@@ -130,6 +139,27 @@ impl<'s> Source<'s> {
         let before = self.text.get(..at).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         (1 + before.matches('\n').count(), 1 + before[line_start..].chars().count())
+    }
+}
+
+fn json(value: DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::String(text.into_owned()),
+        DeValue::Boolean(truth) => Value::Bool(truth),
+        DeValue::Integer(number) => {
+            let parsed = i64::from_str_radix(number.as_str(), number.radix());
+            parsed.map_or_else(|_| Value::String(number.to_string()), Value::from)
+        }
+        DeValue::Float(number) => {
+            let parsed = number.as_str().parse().ok().and_then(serde_json::Number::from_f64);
+            parsed.map_or_else(|| Value::String(number.to_string()), Value::Number)
+        }
+        DeValue::Datetime(at) => Value::String(at.to_string()),
+        DeValue::Array(elements) => elements.into_iter().map(|element| json(element.into_inner())).collect(),
+        DeValue::Table(table) => {
+            let members = table.into_iter();
+            members.map(|(key, value)| (key.into_inner().into_owned(), json(value.into_inner()))).collect()
+        }
     }
 }
 
@@ -189,7 +219,7 @@ fn in_words(message: &str) -> String {
 }
 
 /// A name as a path shows it: in quotation marks where it could be misread.
-fn quoted_key(name: &str) -> Cow<'_, str> {
+pub(super) fn quoted_key(name: &str) -> Cow<'_, str> {
     let bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !name.is_empty() && name.bytes().all(bare) {
         Cow::Borrowed(name)

@@ -6,11 +6,12 @@ use forebay_core::time::Millis;
 
 use super::*;
 
-mod bad;
+pub(crate) mod bad;
 mod default;
+mod diff;
 
 /// Small definitions that hold, with one line for each thing that the tests break.
-const BASE: &str = include_str!("tests/base.toml");
+pub(crate) const BASE: &str = include_str!("tests/base.toml");
 
 fn nothing_set(_name: &str) -> Option<String> {
     None

@@ -25,6 +25,10 @@ pub enum Series {
     Jobs(u64),
     /// A list of dead letters, as above.
     DeadLetters(u64),
+    /// The revisions.
+    Revisions,
+    /// The audit, under the filters with this digest.
+    Audit(u64),
 }
 
 impl Series {
@@ -33,6 +37,8 @@ impl Series {
             Series::Events => (1, 0),
             Series::Jobs(filters) => (2, filters),
             Series::DeadLetters(filters) => (3, filters),
+            Series::Revisions => (4, 0),
+            Series::Audit(filters) => (5, filters),
         }
     }
 }

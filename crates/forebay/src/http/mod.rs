@@ -9,6 +9,7 @@
 //! * [`server`] has connections, their deadlines, and shutdown.
 
 mod api;
+mod audit;
 pub mod auth;
 mod body;
 pub mod cursor;
@@ -73,6 +74,7 @@ fn routes() -> Vec<Route> {
         revisions::routes(),
         tenants::routes(),
         keys::routes(),
+        audit::routes(),
         problem::pages::routes(),
         openapi::routes(),
         health::routes(),

@@ -142,6 +142,10 @@ pub(super) struct Answer {
 
 const JSON: &str = "application/json";
 
+fn one_of<A: ToSchema, B: ToSchema>(schemas: &mut Schemas) -> Value {
+    serde_json::json!({"anyOf": [schemas.reference::<A>(), schemas.reference::<B>()]})
+}
+
 impl Doc {
     /// Begins the documentation of a route.
     pub(super) fn of(tag: &'static str, summary: &'static str) -> Self {
@@ -218,6 +222,19 @@ impl Doc {
             example: None,
         });
         self
+    }
+
+    /// An answer with JSON of one of two shapes.
+    pub(super) fn gives_one_of<A: ToSchema, B: ToSchema>(
+        self,
+        status: u16,
+        description: &'static str,
+    ) -> Self {
+        let mut this = self.gives::<A>(status, description);
+        if let Some(answer) = this.answers.last_mut() {
+            answer.schema = Some(one_of::<A, B>);
+        }
+        this
     }
 
     /// An answer with something else than JSON, or with nothing.

@@ -6,6 +6,6 @@ WHERE a.seq < :before
   AND (:action IS NULL OR a.action = :action)
   AND (:subject IS NULL OR a.subject = :subject)
   AND (:actor_key IS NULL OR a.actor_key = :actor_key)
-  AND a.at >= :since
+  AND a.at >= :since AND a.at < :until
 ORDER BY a.seq DESC
 LIMIT :limit

@@ -25,11 +25,13 @@ pub async fn each_change_leaves_a_record(b: &Bundle) {
     store.put_tenant("gamma".to_owned(), settings, anna()).await.unwrap();
     let key = store.add_key(new_key(b.alpha, "s1"), anna()).await.unwrap();
     store.revoke_key(b.alpha, key.id, anna()).await.unwrap();
-    let revision = NewRevision { source: "a = 1".to_owned(), comment: None, by: anna() };
-    store.apply_revision(revision).await.unwrap();
+    store.apply_revision(NewRevision::of("a = 1", anna())).await.unwrap();
+    let back = NewRevision { rolled_back_to: Some(1), ..NewRevision::of("a = 0", anna()) };
+    store.apply_revision(back).await.unwrap();
     store.cancel(b.alpha, job, anna()).await.unwrap();
     let expected = [
         (AuditAction::JobCancel, job.to_string()),
+        (AuditAction::RevisionRollback, "2".to_owned()),
         (AuditAction::RevisionApply, "1".to_owned()),
         (AuditAction::KeyRevoke, key.id.to_string()),
         (AuditAction::KeyCreate, key.id.to_string()),
@@ -43,14 +45,16 @@ pub async fn what_changes_nothing_leaves_none(b: &Bundle) {
     let key = store.add_key(new_key(b.alpha, "s1"), Actor::program()).await.unwrap();
     store.revoke_key(b.alpha, key.id, Actor::program()).await.unwrap();
     store.cancel(b.alpha, job, Actor::program()).await.unwrap();
-    let revision = NewRevision { source: "a = 1".to_owned(), comment: None, by: Actor::program() };
+    let revision = NewRevision::of("a = 1", Actor::program());
     store.apply_revision(revision.clone()).await.unwrap();
 
     store.put_tenant("alpha".to_owned(), TenantSettings::default(), anna()).await.unwrap();
     store.revoke_key(b.alpha, key.id, anna()).await.unwrap();
     store.revoke_key(b.beta, key.id, anna()).await.unwrap();
     store.cancel(b.alpha, job, anna()).await.unwrap();
-    store.apply_revision(NewRevision { by: anna(), ..revision }).await.unwrap();
+    store.apply_revision(NewRevision { by: anna(), ..revision.clone() }).await.unwrap();
+    let moved = NewRevision { expect: Some(7), ..NewRevision::of("a = 2", anna()) };
+    store.apply_revision(moved).await.unwrap();
     assert_eq!(by_anna(b).await, []);
 }
 
@@ -66,8 +70,7 @@ pub async fn it_says_what_was_and_what_is(b: &Bundle) {
 pub async fn a_tenant_sees_its_own_affairs(b: &Bundle) {
     b.store().add_key(new_key(b.alpha, "s1"), anna()).await.unwrap();
     let theirs = b.store().add_key(new_key(b.beta, "s2"), anna()).await.unwrap();
-    let revision = NewRevision { source: "a = 1".to_owned(), comment: None, by: anna() };
-    b.store().apply_revision(revision).await.unwrap();
+    b.store().apply_revision(NewRevision::of("a = 1", anna())).await.unwrap();
     let seen =
         records(b, AuditQuery { tenant: Some(b.beta), actor: anna().key, ..AuditQuery::default() }).await;
     assert_eq!(seen.iter().map(|record| record.subject.clone()).collect::<Vec<_>>(), [theirs.id.to_string()]);
@@ -85,6 +88,7 @@ pub async fn records_are_found_by_what_is_asked(b: &Bundle) {
     let all = [AuditAction::KeyRevoke, AuditAction::KeyCreate];
     assert_eq!(about(AuditQuery::default()).await, all);
     assert_eq!(about(AuditQuery { since: Some(later), ..AuditQuery::default() }).await, all[..1]);
+    assert_eq!(about(AuditQuery { until: Some(later), ..AuditQuery::default() }).await, all[1..]);
     assert_eq!(about(AuditQuery { action: Some(all[1]), ..AuditQuery::default() }).await, all[1..]);
     let nobody = Some(KeyId::from_bytes([9; 16]));
     assert_eq!(about(AuditQuery { actor: nobody, ..AuditQuery::default() }).await, []);

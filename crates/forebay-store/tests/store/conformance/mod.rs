@@ -219,6 +219,8 @@ macro_rules! cases {
                 numbers_rise_and_the_last_is_active,
                 the_active_text_is_not_kept_twice,
                 an_older_text_can_be_applied_again,
+                who_expected_another_one_changes_nothing,
+                a_list_says_who_and_when,
             }
             reviews {
                 open_ones_oldest_first,

@@ -36,7 +36,7 @@ fn all_faults_are_told_at_once_in_the_order_of_the_text() {
 }
 
 /// A line of the base, what stands there instead, and all that is said about it.
-const CASES: [(&str, &str, &str); 73] = [
+pub(crate) const CASES: [(&str, &str, &str); 73] = [
     ("[providers.sim]", "[providers.sim", "line 3, column 15: not TOML: unclosed table, expected `]`"),
     ("total_ms = 30000", "total_ms = 30000\ntotal_ms = 30000", "line 8, column 1: not TOML: duplicate key"),
     (

@@ -3,23 +3,29 @@
 
 mod access;
 mod attempt;
+mod audit;
 mod dataset;
 mod explain;
 mod job;
 mod letter;
 mod operate;
 mod review;
+mod revision;
 mod shapes;
 mod task;
 
 pub(super) use access::{Key, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBody, TenantList};
 pub(super) use attempt::{Attempt, AttemptList, Step, StepList};
+pub(super) use audit::{AuditEntry, AuditList};
 pub(super) use dataset::{Dataset, DatasetHistory, DatasetList};
 pub(super) use explain::{Eta, Explanation, Waiting};
 pub(super) use job::{AcceptedJob, Job, JobList, JobResult, SubmitBody, job_url};
 pub(super) use letter::{DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, ReplayBody};
-pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Revision, RevisionBody, Usage};
+pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Usage};
 pub(super) use review::{Document, Review, ReviewList, findings};
+pub(super) use revision::{
+    ActorDto, Revision, RevisionBody, RevisionDiff, RevisionEntry, RevisionList, RevisionTrial, RollbackBody,
+};
 pub(super) use task::{Task, TaskList};
 
 /// The currency of all amounts, as ISO 4217 writes it.

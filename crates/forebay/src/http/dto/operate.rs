@@ -1,12 +1,11 @@
 use forebay_core::definition::PoolLimits;
-use forebay_core::digest::Digest;
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
-use forebay_store::record::{RevisionRecord, UsageRow};
+use forebay_store::record::UsageRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{CURRENCY, shapes};
+use super::CURRENCY;
 
 /// The server takes requests.
 #[derive(Debug, Serialize, ToSchema)]
@@ -71,48 +70,6 @@ pub(in crate::http) struct PoolUse {
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct PoolList {
     pub(in crate::http) data: Vec<Pool>,
-}
-
-/// A revision of the definitions.
-#[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct Revision {
-    pub(in crate::http) number: u32,
-    /// SHA-256 of the source.
-    #[schema(value_type = String)]
-    digest: Digest,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-    #[schema(value_type = String, format = DateTime)]
-    created_at: Timestamp,
-    /// Whether new jobs run by it.
-    active: bool,
-    /// The definitions as they were written, TOML.
-    source: String,
-}
-
-impl Revision {
-    /// A revision as callers see it, with the number of the active one.
-    pub(in crate::http) fn new(record: RevisionRecord, active: u32) -> Self {
-        Self {
-            number: record.number,
-            digest: record.digest,
-            comment: record.comment,
-            created_at: record.created_at,
-            active: record.number == active,
-            source: record.source,
-        }
-    }
-}
-
-/// Definitions that are to be applied. Only its shape: the body is read by its own parser.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = RevisionRequest)]
-pub(in crate::http) struct RevisionBody {
-    /// The definitions, TOML.
-    #[schema(pattern = r"\S")]
-    source: String,
-    #[schema(schema_with = shapes::text::<1_000>, required = false)]
-    comment: Option<String>,
 }
 
 /// What the tenant used, by day, task, model and pool.

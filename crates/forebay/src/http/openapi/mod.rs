@@ -76,7 +76,7 @@ pub(super) fn document(routes: &[Route]) -> Value {
     })
 }
 
-const TAGS: [(&str, &str); 13] = [
+const TAGS: &[(&str, &str)] = &[
     ("jobs", "Work that was handed over"),
     ("events", "What happens to jobs"),
     ("dead letters", "Jobs that failed, and who deals with them"),
@@ -89,6 +89,7 @@ const TAGS: [(&str, &str); 13] = [
     ("revisions", "Definitions by number"),
     ("tenants", "Who pays and owns"),
     ("keys", "Who may do what"),
+    ("audit", "Who changed what, and when"),
     ("meta", "About the server itself"),
 ];
 

@@ -107,15 +107,23 @@ impl From<Refused> for Problem {
 impl From<RevisionError> for Problem {
     fn from(failure: RevisionError) -> Self {
         match failure {
-            RevisionError::Faults(faults) => definitions(&faults),
+            RevisionError::Faults(faults) => {
+                let what = format!("the definitions have {} faults", faults.len());
+                definitions(Code::InvalidMember, &what, &faults)
+            }
+            RevisionError::Unusable { number, faults } => {
+                let what = format!("this build can't use the definitions of revision {number}");
+                definitions(Code::Conflict, &what, &faults)
+            }
+            RevisionError::Moved { .. } => Problem::new(Code::Conflict, failure.to_string()),
             RevisionError::Unknown(_) => Problem::not_found(),
             RevisionError::Store(failure) => failure.into(),
         }
     }
 }
 
-/// Definitions that are wrong, fault by fault, with the place in their text.
-fn definitions(faults: &[DefinitionFault]) -> Problem {
+/// Definitions that can't be used, fault by fault, with the place in their text.
+fn definitions(code: Code, what: &str, faults: &[DefinitionFault]) -> Problem {
     let items = faults.iter().take(MOST_FAULTS).map(|fault| ErrorItem {
         pointer: Some(format!("/{}", fault.key.replace('.', "/"))).filter(|pointer| pointer.len() > 1),
         code: Some(Code::InvalidMember.name()),
@@ -125,6 +133,5 @@ fn definitions(faults: &[DefinitionFault]) -> Problem {
         ..ErrorItem::default()
     });
     let first = faults.first().map(ToString::to_string).unwrap_or_default();
-    let detail = format!("the definitions have {} faults; the first: {first}", faults.len());
-    Problem::new(Code::InvalidMember, detail).with_errors(items.collect())
+    Problem::new(code, format!("{what}; the first: {first}")).with_errors(items.collect())
 }

@@ -65,23 +65,3 @@ async fn a_tenant_is_made_and_changed() {
     assert_eq!(refused.code(), "unknown_member");
     assert_eq!(refused.body["errors"][0]["pointer"], "/max_inflight");
 }
-
-#[tokio::test]
-async fn definitions_are_applied_or_refused_with_their_lines() {
-    let bench = Bench::new().await;
-    let root = bench.key("default", &[Scope::Admin]).await;
-    let apply = async |source: &str| {
-        let request = asked(&root, "POST", "/v1/revisions").header("content-type", "text/toml");
-        bench.send(request.body(Body::from(source.to_owned())).unwrap()).await
-    };
-    let before = bench.get(&root, "/v1/revisions/active").await.body["number"].as_u64().unwrap();
-    assert_eq!(apply(definitions::DEFAULT).await.status, StatusCode::OK);
-    let changed = apply(&format!("{}\n# one more line\n", definitions::DEFAULT)).await;
-    assert_eq!(changed.status, StatusCode::CREATED, "{}", changed.body);
-    assert_eq!(changed.body["number"], before + 1);
-    let refused = apply("[models.a]\npool = 1\n").await;
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
-    assert!(refused.body["errors"][0]["line"].is_u64(), "{}", refused.body);
-    let old = bench.get(&root, &format!("/v1/revisions/{before}")).await;
-    assert_eq!(old.body["active"], false);
-}

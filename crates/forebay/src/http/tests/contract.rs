@@ -34,6 +34,8 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /problems -
     GET /problems/{code} -
     GET /readyz -
+    GET /v1/audit admin
+    GET /v1/audit/export admin
     GET /v1/datasets read
     GET /v1/datasets/{name} read
     GET /v1/datasets/{name}/content inspect
@@ -54,8 +56,11 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /v1/pools operate
     GET /v1/reviews review
     GET /v1/reviews/{job_id} review
+    GET /v1/revisions admin
     GET /v1/revisions/active admin
+    GET /v1/revisions/diff admin
     GET /v1/revisions/{number} admin
+    GET /v1/revisions/{number}/source admin
     GET /v1/tasks read
     GET /v1/tasks/{task} read
     GET /v1/tenants admin
@@ -68,6 +73,7 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     POST /v1/jobs/{job_id}/replay operate
     POST /v1/keys admin
     POST /v1/revisions admin
+    POST /v1/revisions/{number}/rollback admin
     PUT /v1/datasets/{name} operate
     PUT /v1/tenants/{tenant} admin
     ");

@@ -6,6 +6,8 @@ use forebay_core::job::Failure;
 use forebay_core::time::Millis;
 use forebay_store::record::{AttemptClose, Claim, StepCommit, Then};
 
+use forebay_store::record::NewRevision;
+
 use super::*;
 
 impl Bench {
@@ -125,7 +127,7 @@ async fn a_failed_job_is_done_again_as_a_new_one() {
     let job = bench.dead(&key).await;
     let path = format!("/v1/jobs/{job}/replay");
     let changed = format!("{}\n# one more line\n", definitions::DEFAULT);
-    bench.app.revisions.apply(&changed, None, Actor::program()).await.unwrap();
+    bench.app.revisions.apply(NewRevision::of(changed, Actor::program())).await.unwrap();
     let replay = async |body: Value| {
         let request = asked(&key, "POST", &path).header("idempotency-key", "again-1");
         bench.send(request.body(Body::from(body.to_string())).unwrap()).await

@@ -1,6 +1,7 @@
 //! The router as a whole, over a store in a folder of its own.
 
 mod access;
+mod audit;
 mod contract;
 mod datasets;
 mod documents;
@@ -8,6 +9,7 @@ mod events;
 mod jobs;
 mod letters;
 mod outer;
+mod revisions;
 mod server;
 
 use std::sync::Arc;
