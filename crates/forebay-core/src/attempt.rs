@@ -68,8 +68,21 @@ impl Usage {
 pub struct AttemptFailure {
     /// Which kind of failure; decides about retry, charge and blame.
     pub class: FailureClass,
-    /// What a person reads; from outside, so already made storable by [`crate::text::storable`].
+    /// What a person reads, in our own words: it may stand in events and with the job.
     pub message: String,
+    /// What the provider or the model wrote, made storable by [`crate::text::storable`]. It may repeat what it was
+    /// sent, so it stands with the attempt, for those who may look behind jobs, and nowhere else (I31).
+    pub words: Option<String>,
     /// What the provider said about when to come back.
     pub hint: Option<crate::retry::Hint>,
+}
+
+impl AttemptFailure {
+    /// Message and words: what the attempt keeps.
+    pub fn in_full(&self) -> String {
+        match &self.words {
+            Some(words) if !words.is_empty() => format!("{}: {words}", self.message),
+            _ => self.message.clone(),
+        }
+    }
 }

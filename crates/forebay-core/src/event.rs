@@ -148,7 +148,7 @@ struct JobData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<&'a Failure>,
+    failure: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     replayed_by: Option<JobId>,
 }
@@ -181,7 +181,7 @@ impl Origin {
             metadata: event.metadata.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
             result_url: (event.state == State::Succeeded)
                 .then(|| format!("/v1/jobs/{}/result", event.job_id)),
-            failure: event.failure,
+            failure: event.failure.map(Failure::for_events),
             replayed_by: event.replayed_by,
         };
         let mut envelope = self.around(number, event.kind, event.job_id, event.at, data);
@@ -227,6 +227,14 @@ fn written(envelope: &impl Serialize) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::failure::FailureClass;
+
+    #[test]
+    fn what_a_person_wrote_is_not_in_an_event() {
+        let rejected = Failure::new(FailureClass::Rejected, "the supplier is ACME, not Acme").for_events();
+        assert_eq!(rejected.message, FailureClass::Rejected.facts().meaning);
+        let late = Failure::new(FailureClass::Deadline, "too late");
+        assert_eq!(late.for_events(), late);
+    }
 
     #[test]
     fn the_envelope_is_a_cloud_event() {

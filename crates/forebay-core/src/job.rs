@@ -124,6 +124,14 @@ impl Failure {
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into() }
     }
+
+    /// The failure as events carry it, which reach others than the job's owner. A message that may repeat what a
+    /// person wrote, or what could not be read, gives way to what the class means (I31).
+    pub fn for_events(&self) -> Self {
+        use FailureClass::{DocumentUnavailable, Internal, Rejected, Undecodable};
+        let free = matches!(self.class, Rejected | Undecodable | Internal | DocumentUnavailable);
+        if free { Self::new(self.class, self.class.facts().meaning) } else { self.clone() }
+    }
 }
 
 /// How urgent the caller says a job is. A class gives a head start in the queue, not absolute precedence:

@@ -68,10 +68,10 @@ impl Exchange {
             return Err(self.read_error(response).await);
         }
         match (encoding(response.headers()), kind(response.headers())) {
-            (Some(encoding), _) => Err(unasked(&format!("is compressed ({encoding})"))),
+            (Some(encoding), _) => Err(unasked("is compressed").saying(encoding)),
             (None, Kind::Stream) => self.read_stream(response, reader).await,
             (None, Kind::Json) => self.read_document(response, reader).await,
-            (None, Kind::Other(kind)) => Err(unasked(&format!("is neither events nor JSON ({kind})"))),
+            (None, Kind::Other(kind)) => Err(unasked("is neither events nor JSON").saying(kind)),
         }
     }
 

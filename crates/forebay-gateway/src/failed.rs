@@ -37,9 +37,15 @@ impl Failed {
         self
     }
 
+    /// The same failure with what the provider or the model wrote about it.
+    pub(crate) fn saying(mut self, words: impl AsRef<str>) -> Self {
+        self.failure.words = Some(storable(words.as_ref(), MESSAGE_CHARS));
+        self
+    }
+
     fn new(outcome: Outcome, class: FailureClass, message: &str) -> Self {
         let message = storable(message, MESSAGE_CHARS);
-        Self { outcome, failure: AttemptFailure { class, message, hint: None } }
+        Self { outcome, failure: AttemptFailure { class, message, words: None, hint: None } }
     }
 }
 

@@ -165,8 +165,10 @@ fn headers(api_key: Option<&SecretString>, attempt_id: AttemptId) -> Result<Head
 /// Some servers repeat the key in the message that refuses it.
 fn without_key(mut failed: Failed, api_key: Option<&SecretString>) -> Failed {
     let key = api_key.map(ExposeSecret::expose_secret).filter(|key| !key.is_empty());
-    if let Some(key) = key.filter(|key| failed.failure.message.contains(*key)) {
-        failed.failure.message = failed.failure.message.replace(key, "[key]");
+    if let Some(key) = key {
+        let cut = |text: &str| text.replace(key, "[key]");
+        failed.failure.message = cut(&failed.failure.message);
+        failed.failure.words = failed.failure.words.as_deref().map(cut);
     }
     failed
 }
@@ -205,7 +207,8 @@ mod tests {
     #[test]
     fn a_key_in_a_message_is_taken_out() {
         let key = SecretString::from("sk-secret");
-        let failed = Failed::after_send(FailureClass::Auth, "sk-secret is no key, sk-secret");
-        assert_eq!(without_key(failed, Some(&key)).failure.message, "[key] is no key, [key]");
+        let failed =
+            Failed::after_send(FailureClass::Auth, "sk-secret").saying("sk-secret is no key, sk-secret");
+        assert_eq!(without_key(failed, Some(&key)).failure.in_full(), "[key]: [key] is no key, [key]");
     }
 }

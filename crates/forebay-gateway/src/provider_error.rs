@@ -104,8 +104,9 @@ pub(crate) fn with_status(status: u16, body: &[u8], header_hint: Option<Hint>) -
         return Failed::after_send(FailureClass::ProviderError, message);
     }
     let error = ProviderError::from_body(body);
-    let message = if error.message.is_empty() { "no message" } else { &error.message };
-    Failed::after_send(error.class(status), format!("HTTP {status}: {message}"))
+    let words = if error.message.is_empty() { "no message" } else { &error.message };
+    Failed::after_send(error.class(status), format!("the provider answered HTTP {status}"))
+        .saying(words)
         .with_hint(header_hint.max(error.hint))
 }
 
@@ -113,8 +114,7 @@ pub(crate) fn with_status(status: u16, body: &[u8], header_hint: Option<Hint>) -
 pub(crate) fn in_success(error: &ProviderError) -> Failed {
     let by_tags = if error.is_about_quota() { 429 } else { 500 };
     let class = error.class(error.status.unwrap_or(by_tags));
-    Failed::after_send(class, format!("an error with a success status: {}", error.message))
-        .with_hint(error.hint)
+    Failed::after_send(class, "an error with a success status").saying(&error.message).with_hint(error.hint)
 }
 
 /// Makes a message storable.
@@ -267,21 +267,23 @@ mod tests {
     #[test]
     fn messages_are_found_wherever_they_stand() {
         for (body, message) in [
-            (json!({"error": {"message": "a"}}).to_string(), "HTTP 500: a"),
-            (json!({"error": "a"}).to_string(), "HTTP 500: a"),
-            (json!({"message": "a", "type": "t"}).to_string(), "HTTP 500: a"),
-            (json!([{"error": {"message": "a"}}]).to_string(), "HTTP 500: a"),
-            (json!([{"message": "a"}]).to_string(), "HTTP 500: a"),
-            (json!("a").to_string(), "HTTP 500: a"),
-            ("  a\n".to_owned(), "HTTP 500: a"),
-            ("a\u{0}\u{1b}".to_owned(), "HTTP 500: a␀␛"),
-            (String::new(), "HTTP 500: no message"),
-            (json!({"detail": "a"}).to_string(), "HTTP 500: {\"detail\":\"a\"}"),
+            (json!({"error": {"message": "a"}}).to_string(), "a"),
+            (json!({"error": "a"}).to_string(), "a"),
+            (json!({"message": "a", "type": "t"}).to_string(), "a"),
+            (json!([{"error": {"message": "a"}}]).to_string(), "a"),
+            (json!([{"message": "a"}]).to_string(), "a"),
+            (json!("a").to_string(), "a"),
+            ("  a\n".to_owned(), "a"),
+            ("a\u{0}\u{1b}".to_owned(), "a␀␛"),
+            (String::new(), "no message"),
+            (json!({"detail": "a"}).to_string(), "{\"detail\":\"a\"}"),
         ] {
-            assert_eq!(with_status(500, body.as_bytes(), None).failure.message, message);
+            let failure = with_status(500, body.as_bytes(), None).failure;
+            assert_eq!(failure.message, "the provider answered HTTP 500");
+            assert_eq!(failure.words.as_deref(), Some(message));
         }
-        assert_eq!(with_status(500, b"a\xff", None).failure.message, "HTTP 500: a\u{fffd}");
-        let long = with_status(500, "ä".repeat(9_000).as_bytes(), None).failure.message;
+        assert_eq!(with_status(500, b"a\xff", None).failure.words.unwrap(), "a\u{fffd}");
+        let long = with_status(500, "ä".repeat(9_000).as_bytes(), None).failure.words.unwrap();
         assert_eq!(long.chars().count(), MESSAGE_CHARS + 1, "with the ellipsis");
     }
 

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Conclusion, Entry, ModelRequest, Next, Step, StepKind, estimated_tokens, output_limit, params};
 use crate::definition::{Extraction, Task};
-use crate::extract::{Evaluation, FindingCode, correction};
+use crate::extract::{Evaluation, Finding, FindingCode, correction};
 use crate::failure::FailureClass;
 use crate::job::Failure;
+use crate::limits::METADATA_KEY_CHARS as KEY_CHARS;
 use crate::prompt::data_block;
 use crate::request::StoredRequest;
 
@@ -60,16 +61,36 @@ fn may_correct(extraction: &Extraction, journal: &[Entry], evaluation: &Evaluati
     corrected < extraction.corrections as usize && !cut
 }
 
-/// What a person is told first.
+/// Findings that a failure names; the review has all of them.
+const NAMED: usize = 5;
+
+/// What a person is told first: which checks failed and where, and no value of document or answer, because the
+/// message goes into events (I31).
 fn doubt(evaluation: &Evaluation) -> Failure {
     let class = evaluation.failure_class().unwrap_or(FailureClass::InvalidOutput);
-    let count = evaluation.findings.len();
-    let first = evaluation.findings.first().map_or("there is no output", |finding| &finding.message);
-    let message = match count {
-        0 | 1 => first.to_owned(),
-        _ => format!("{count} findings; the first: {first}"),
+    let findings = &evaluation.findings;
+    let named: Vec<_> = findings.iter().take(NAMED).map(named).collect();
+    let more = findings.len().saturating_sub(NAMED);
+    let message = match (findings.len(), more) {
+        (0, _) => "there is no output".to_owned(),
+        (1, _) => named.concat(),
+        (count, 0) => format!("{count} findings: {}", named.join(", ")),
+        (count, more) => format!("{count} findings: {} and {more} more", named.join(", ")),
     };
     Failure::new(class, message)
+}
+
+/// A finding's code and place. A place that a model may have made up is left out.
+fn named(finding: &Finding) -> String {
+    let declared = |char: char| char.is_ascii_alphanumeric() || matches!(char, '/' | '_' | '-');
+    let code = finding.code.name();
+    match finding.pointer.as_str() {
+        "" => code.to_owned(),
+        pointer if pointer.len() <= KEY_CHARS && pointer.chars().all(declared) => {
+            format!("{code} at {pointer}")
+        }
+        _ => format!("{code} at a member"),
+    }
 }
 
 pub(super) fn compose(

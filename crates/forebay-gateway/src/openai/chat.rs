@@ -35,7 +35,7 @@ impl Reader for Draft {
             .map_err(|error| broken(&format!("an event of the stream is not JSON: {error}")))?;
         if event.name == "error" || provider_error::is_error(&chunk) {
             let error = ProviderError::from_json(&chunk);
-            return Err(broken(&format!("an error in mid-stream: {}", error.message)).with_hint(error.hint));
+            return Err(broken("an error in mid-stream").saying(&error.message).with_hint(error.hint));
         }
         self.absorb(&chunk, "delta");
         Ok(Flow::More)
@@ -87,15 +87,16 @@ impl Draft {
             "content_filter" => {
                 Err(useless(FailureClass::ContentFiltered, "the provider's content filter cut the answer"))
             }
-            _ if !self.refusal.is_empty() => Err(useless(FailureClass::Refused, &self.refusal)),
-            "refusal" => Err(useless(FailureClass::Refused, &self.text)),
+            _ if !self.refusal.is_empty() => Err(refused(&self.refusal)),
+            "refusal" => Err(refused(&self.text)),
             "tool_calls" | "function_call" | "tool_use" => Err(self.unwanted_tool()),
             _ if self.tool.is_some() => Err(self.unwanted_tool()),
             "stop" | "stop_sequence" | "end_turn" | "eos" | "eos_token" => self.complete(reason),
             _ => Err(useless(
                 FailureClass::ProviderError,
-                &format!("the model stopped for a reason that is not known here: {reason}"),
-            )),
+                "the model stopped for a reason that is not known here",
+            )
+            .saying(reason)),
         }
     }
 
@@ -108,16 +109,18 @@ impl Draft {
 
     fn unwanted_tool(&self) -> Failed {
         let name = self.tool.as_deref().unwrap_or_default();
-        useless(
-            FailureClass::InvalidOutput,
-            &format!("the model wants the tool `{name}` called; this call takes only text"),
-        )
+        useless(FailureClass::InvalidOutput, "the model wants a tool called; this call takes only text")
+            .saying(format!("`{name}`"))
     }
 }
 
 /// The provider answered, but not with what was asked for.
 fn useless(class: FailureClass, message: &str) -> Failed {
     Failed::after_send(class, message)
+}
+
+fn refused(words: &str) -> Failed {
+    useless(FailureClass::Refused, "the model refused").saying(words)
 }
 
 /// The answer broke off, so nobody knows what the provider counts.
@@ -238,7 +241,7 @@ mod tests {
             assert_eq!(failure(&reading), (Outcome::FailedAfterSend, class), "{delta}");
         }
         let reading = stream(&[choice(json!({"tool_calls": tool}), json!("tool_calls"))]);
-        assert!(reading.answer.unwrap_err().failure.message.contains("`rm`"));
+        assert!(reading.answer.unwrap_err().failure.in_full().contains("`rm`"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ async fn a_rate_limit_with_its_hints() {
     assert_failed(&report, Outcome::FailedAfterSend, FailureClass::RateLimited);
     assert_eq!(report.provider_request_id.as_deref(), Some("req_9"));
     let failure = report.result.unwrap_err();
-    assert_eq!(failure.message, "HTTP 429: slow down");
+    assert_eq!(failure.in_full(), "the provider answered HTTP 429: slow down");
     assert_eq!(failure.hint.map(|hint| hint.wait.get()), Some(360_000));
 }
 
@@ -77,7 +77,7 @@ async fn an_error_body_without_end_is_read_to_a_bound() {
     let provider = Provider::start(move |_| vec![Step::Write(head.into()), flood.clone()]).await;
     let report = call(&provider, &chat()).await;
     assert_failed(&report, Outcome::FailedAfterSend, FailureClass::ProviderError);
-    assert!(report.result.unwrap_err().message.chars().count() <= 2_001);
+    assert!(report.result.unwrap_err().words.unwrap().chars().count() <= 2_001);
     provider.closed().await;
 }
 

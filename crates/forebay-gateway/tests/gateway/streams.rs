@@ -171,7 +171,7 @@ async fn an_error_in_mid_stream_is_never_a_success() {
         let report = chat_by(token("Hello") + &rest).await;
         assert_failed(&report, Outcome::Unknown, FailureClass::StreamBroken);
         assert_eq!(report.partial.as_deref(), Some("Hello"), "{what}");
-        assert!(report.result.unwrap_err().message.contains("out of memory"), "{what}");
+        assert!(report.result.unwrap_err().in_full().contains("out of memory"), "{what}");
     }
 }
 

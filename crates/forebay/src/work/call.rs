@@ -64,7 +64,7 @@ fn secret(credential: &Credential) -> Result<SecretString, String> {
 fn not_called(message: String) -> Report {
     Report {
         outcome: Outcome::FailedBeforeSend,
-        result: Err(AttemptFailure { class: FailureClass::Auth, message, hint: None }),
+        result: Err(AttemptFailure { class: FailureClass::Auth, message, words: None, hint: None }),
         usage: None,
         partial: None,
         provider_request_id: None,

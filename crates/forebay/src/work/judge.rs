@@ -98,7 +98,10 @@ pub(super) async fn judge(
         }
         (_, Err(failure)) => {
             let why = Failure::new(failure.class, failure.message.clone());
-            failed(prepared, close, why, failure.hint)
+            let mut verdict = failed(prepared, close, why, failure.hint);
+            // The attempt alone keeps what the provider wrote, which may repeat what it was sent (I31).
+            verdict.close.failure = Some(Failure::new(failure.class, failure.in_full()));
+            verdict
         }
     }
 }
