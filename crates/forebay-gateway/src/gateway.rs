@@ -166,9 +166,9 @@ fn headers(api_key: Option<&SecretString>, attempt_id: AttemptId) -> Result<Head
 fn without_key(mut failed: Failed, api_key: Option<&SecretString>) -> Failed {
     let key = api_key.map(ExposeSecret::expose_secret).filter(|key| !key.is_empty());
     if let Some(key) = key {
-        let cut = |text: &str| text.replace(key, "[key]");
-        failed.failure.message = cut(&failed.failure.message);
-        failed.failure.words = failed.failure.words.as_deref().map(cut);
+        for text in [Some(&mut failed.failure.message), failed.failure.words.as_mut()].into_iter().flatten() {
+            *text = text.replace(key, "[key]");
+        }
     }
     failed
 }

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,16 +14,21 @@ use tokio::time::{Sleep, sleep};
 /// How long a client may leave what it is sent unread.
 pub(super) const UNREAD: Duration = Duration::from_secs(60);
 
+/// How long a client that goes on sending is listened to after the last answer.
+const DISCARD: Duration = Duration::from_secs(1);
+
 /// Ends writing when the other end has taken nothing for too long.
 pub(super) struct WriteDeadline<T> {
     inner: T,
     limit: Duration,
     stuck: Option<Pin<Box<Sleep>>>,
+    /// Until when what a client still sends is taken in, once it is known that it does.
+    discarding: Option<Pin<Box<Sleep>>>,
 }
 
 impl<T> WriteDeadline<T> {
     pub(super) fn new(inner: T, limit: Duration) -> Self {
-        Self { inner, limit, stuck: None }
+        Self { inner, limit, stuck: None, discarding: None }
     }
 
     /// Passes on what writing came to, unless it has been stuck for too long.
@@ -41,6 +46,29 @@ impl<T> WriteDeadline<T> {
     }
 }
 
+impl<T: AsyncRead + Unpin> WriteDeadline<T> {
+    /// Takes in what the client is still sending, for a moment: a connection that is closed over unread bytes is reset,
+    /// and the reset may destroy the answer on its way.
+    fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut piece = [0; 8 * 1024];
+        loop {
+            let mut piece = ReadBuf::new(&mut piece);
+            match Pin::new(&mut self.inner).poll_read(cx, &mut piece) {
+                Poll::Ready(Ok(())) if !piece.filled().is_empty() => {
+                    let until = self.discarding.get_or_insert_with(|| Box::pin(sleep(DISCARD)));
+                    if until.as_mut().poll(cx).is_ready() {
+                        return Poll::Ready(());
+                    }
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => {
+                    return self.discarding.as_mut().map_or(Poll::Ready(()), |until| until.as_mut().poll(cx));
+                }
+            }
+        }
+    }
+}
+
 impl<T: AsyncRead + Unpin> AsyncRead for WriteDeadline<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -51,7 +79,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for WriteDeadline<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WriteDeadline<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(cx, buf);
         self.watch(cx, written)
@@ -77,7 +105,8 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.inner).poll_shutdown(cx);
-        self.watch(cx, shut)
+        ready!(self.watch(cx, shut))?;
+        self.poll_discard(cx).map(Ok)
     }
 }
 

@@ -8,6 +8,7 @@
 //! * [`dto`] has the shapes that are sent; [`problem`] everything that is answered when a request can't be done.
 //! * [`server`] has connections, their deadlines, and shutdown.
 
+mod answers;
 mod api;
 mod audit;
 pub mod auth;

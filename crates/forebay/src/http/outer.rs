@@ -77,8 +77,13 @@ fn request_id(request: &Request) -> String {
     let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
     match given {
         Some(id) if is_safe_id(id) => id.to_owned(),
-        _ => format!("req_{:032x}", u128::from_be_bytes(random_bytes())),
+        _ => new_request_id(),
     }
+}
+
+/// An id for a request that came without one.
+pub(super) fn new_request_id() -> String {
+    format!("req_{:032x}", u128::from_be_bytes(random_bytes()))
 }
 
 fn is_safe_id(id: &str) -> bool {

@@ -1,17 +1,22 @@
 //! Connections: their deadlines, and how they end.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use forebay_core::limits::{HEAD_SECONDS, REQUEST_HEAD_BYTES};
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use super::answers::{Account, Answering};
 use super::io::{UNREAD, WriteDeadline};
 use crate::runtime::Tasks;
 
@@ -49,8 +54,14 @@ async fn connection(stream: TcpStream, router: Router, stopping: CancellationTok
     if let Err(failure) = stream.set_nodelay(true) {
         debug!(error = %failure, "a connection stays without TCP_NODELAY");
     }
-    let io = TokioIo::new(WriteDeadline::new(stream, UNREAD));
-    let service = TowerToHyperService::new(router);
+    let account = Account::new();
+    let io = TokioIo::new(Answering::new(WriteDeadline::new(stream, UNREAD), Arc::clone(&account)));
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let owed = account.owe();
+        let answer = router.call(request);
+        async move { owed.paid_by(answer.await) }
+    });
     let mut connection = std::pin::pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())

@@ -7,8 +7,13 @@ use serde_json::{Map, Value, json};
 use super::{Schemas, operation_id};
 use crate::http::route::Route;
 
-/// Members that are called otherwise in paths: schema, member, part of the path.
-const OTHERWISE: [(&str, &str, &str); 2] = [("Tenant", "name", "tenant"), ("Task", "name", "task")];
+/// Members beside ids by which paths name things: schema, member, part of the path.
+const NAMES: [(&str, &str, &str); 4] = [
+    ("Dataset", "name", "name"),
+    ("Revision", "number", "number"),
+    ("Task", "name", "task"),
+    ("Tenant", "name", "tenant"),
+];
 
 /// Adds links to the answers of routes that make what other routes take by its id.
 pub(super) fn add(paths: &mut BTreeMap<&str, Map<String, Value>>, routes: &[Route], schemas: &Schemas) {
@@ -48,10 +53,12 @@ fn links(from: &Route, schema: &Value, routes: &[Route], schemas: &Schemas) -> M
 fn known_parts(schema: &Value, schemas: &Schemas) -> Vec<(String, String)> {
     let Some((name, members)) = members(schema, schemas) else { return Vec::new() };
     let part = |member: &String| {
-        let otherwise = OTHERWISE.iter().find(|(schema, other, _)| *schema == name && other == member);
-        (otherwise.map_or_else(|| member.clone(), |(_, _, part)| (*part).to_owned()), format!("/{member}"))
+        let named = NAMES.iter().find(|(schema, other, _)| *schema == name && other == member);
+        let part =
+            named.map(|(_, _, part)| (*part).to_owned()).or(member.ends_with("_id").then(|| member.clone()));
+        Some((part?, format!("/{member}")))
     };
-    members.keys().map(part).collect()
+    members.keys().filter_map(part).collect()
 }
 
 /// The name and the members of a schema that is referred to.

@@ -238,7 +238,7 @@ mod tests {
         let page = render(&openapi::document(&routes));
         for route in &routes {
             assert!(page.contains(&escape(route.path)), "{}", route.path);
-            assert!(page.contains(route.doc.summary), "{}", route.doc.summary);
+            assert!(page.contains(&escape(route.doc.summary)), "{}", route.doc.summary);
         }
         for forbidden in ["<script", "http://", "https://", " onclick", " src="] {
             assert!(!page.contains(forbidden), "{forbidden}");

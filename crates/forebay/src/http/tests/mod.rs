@@ -2,10 +2,12 @@
 
 mod access;
 mod audit;
+mod broken;
 mod contract;
 mod datasets;
 mod documents;
 mod events;
+mod foreign;
 mod jobs;
 mod letters;
 mod outer;
@@ -18,7 +20,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
 use forebay_store::blob::FsBlobs;
-use forebay_store::record::{Actor, NewKey, Scope, TenantSettings};
+use forebay_store::record::{Actor, EventQuery, NewKey, Scope, TenantSettings};
 use forebay_store::sqlite::SqliteStore;
 use forebay_store::{Store, SystemClock};
 use http::request::Builder;
@@ -105,6 +107,21 @@ impl Bench {
 
     async fn post(&self, key: &str, path: &str, body: &Value) -> Answer {
         self.send(asked(key, "POST", path).body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    /// Everything that requests can leave behind, to be compared before and after.
+    async fn rows(&self) -> String {
+        let store = &self.app.store;
+        let (tenants, counts) = (store.tenants().await.unwrap(), store.counts(None).await.unwrap());
+        let mut rows = format!("{tenants:?} {counts:?} {}", self.app.revisions.active().number);
+        for tenant in tenants {
+            let keys = store.keys(tenant.id).await.unwrap().len();
+            let events =
+                store.events(tenant.id, EventQuery { job: None, after: 0, limit: 1_000 }).await.unwrap();
+            rows.push_str(&format!(" {keys} keys, {} events", events.events.len()));
+        }
+        let blobs = std::fs::read_dir(self._folder.path().join("blobs")).unwrap().count();
+        format!("{rows} {blobs} folders of blobs")
     }
 
     /// Submits a job of the first task; gives its id.

@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 
 /// The API on a port of its own; gives a connection to it.
-async fn connected(bench: &Bench) -> TcpStream {
+pub(super) async fn connected(bench: &Bench) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (router, tasks) = (bench.router.clone(), bench.app.tasks.clone());
@@ -16,7 +16,7 @@ async fn connected(bench: &Bench) -> TcpStream {
     TcpStream::connect(address).await.unwrap()
 }
 
-async fn everything(stream: &mut TcpStream) -> String {
+pub(super) async fn everything(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     // A reset is an end like another.
     timeout(Duration::from_secs(20), stream.read_to_end(&mut text)).await.unwrap().ok();
