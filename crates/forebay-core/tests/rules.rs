@@ -311,3 +311,57 @@ fn an_account_is_compared_by_its_letters_and_digits() {
     assert_eq!(found("NL91ABNA0417164301").len(), 2, "neither an account nor in the document");
     assert_eq!(found("DE89370400440532013000"), one("evidence_value_mismatch", "/iban"));
 }
+
+/// What values come to that are all quoted by the whole document.
+fn read(output: Value, document: &str, style: Value) -> Vec<(&'static str, String)> {
+    let names: Vec<_> = output.as_object().unwrap().keys().map(|name| format!("/{name}")).collect();
+    let quotes: Vec<_> = names.iter().map(|field| (field.as_str(), document)).collect();
+    let policy = json!({
+        "version": 1,
+        "style": style,
+        "amounts": {"net": "/net", "tax": "/tax", "total": "/total"},
+        "dates": [{"field": "/date"}, {"field": "/due", "not_before_field": "/date"}],
+        "evidence": {"zero_amounts_exempt": true, "numbers": ["/weight"]},
+    });
+    let mut whole = json!({"net": "0", "tax": "0", "total": "0"});
+    whole.as_object_mut().unwrap().extend(output.as_object().unwrap().clone());
+    found_with(policy, whole, document, &quotes)
+}
+
+#[test]
+fn an_ambiguous_number_is_read_as_the_document_writes_or_is_in_doubt() {
+    let weight = |value: &str, document: &str| read(json!({"weight": value}), document, json!({}));
+    assert_eq!(weight("54.910", "weight 54,910 kg for 12,50"), []);
+    assert_eq!(weight("54910", "weight 54,910 kg for 12,50"), one("evidence_value_mismatch", "/weight"));
+    assert_eq!(weight("54910", "weight 54,910 kg for 12.50"), []);
+    assert_eq!(weight("54.910", "weight 54,910 kg"), one("number_ambiguous", "/weight"));
+    assert_eq!(weight("1234.56", "weight 1 234,56"), one("number_ambiguous", "/weight"));
+    assert_eq!(weight("1234.56", "weight 1 234,56 of 2 000,00"), []);
+    assert_eq!(weight("234.56", "weight 1 234,56 of 2 000,00"), one("evidence_value_mismatch", "/weight"));
+    let declared = read(json!({"weight": "54910"}), "weight 54,910 kg", json!({"decimal": "point"}));
+    assert_eq!(declared, []);
+}
+
+#[test]
+fn a_sum_that_only_one_reading_fits_leaves_no_doubt() {
+    let document = "net 1,000 tax 210 total 1,210";
+    let output = |net: &str, tax: &str, total: &str| json!({"net": net, "tax": tax, "total": total});
+    assert_eq!(read(output("1000", "210", "1210"), document, json!({})), []);
+    let scaled = "net 1,000 tax 2,100 total 3,100";
+    let both = read(output("1000", "2100", "3100"), scaled, json!({}));
+    assert_eq!(both, [], "an amount in cents has no three decimals");
+}
+
+#[test]
+fn an_ambiguous_date_is_read_as_the_document_orders_others_or_is_in_doubt() {
+    let dates =
+        |date: &str, due: &str, document: &str| read(json!({"date": date, "due": due}), document, json!({}));
+    let american = "Date 03/04/2023 Due 03/20/2023";
+    assert_eq!(dates("2023-03-04", "2023-03-20", american), []);
+    assert_eq!(dates("2023-04-03", "2023-03-20", american)[0].0, "date_order");
+    let open = "Date 03/04/2023 Due 05/04/2023";
+    assert_eq!(dates("2023-04-03", "2023-04-05", open).len(), 2, "both are in doubt");
+    let ordered = "Date 03/04/2023 Due 04/03/2023";
+    assert_eq!(dates("2023-03-04", "2023-04-03", ordered), [], "the other way round it would be due before");
+    assert_eq!(dates("2023-04-03", "2023-04-05", "Date 03.04.2023 Due 05.04.2023"), []);
+}

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use crate::extract::amounts::{Amount, Output};
 use crate::extract::answer::Quote;
+use crate::extract::doubt::{Doubt, Other, Stand};
 use crate::extract::finding::{Finding, FindingCode, Findings, shown};
 use crate::extract::pointer::Pointer;
 use crate::extract::policy::{EvidenceRule, Role};
 use crate::extract::resolve::{Resolver, Span, find_whole, fold};
-use crate::extract::{Case, currency, dates, iban, number, written_date};
+use crate::extract::{Case, currency, dates, doubt, iban, number, written_date};
 use crate::request::fault::escape;
 
 /// Lines between two quotes that may continue each other: a description that wraps in its column.
@@ -59,7 +60,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
         check_quote(entry, case.output, findings);
         of_field.entry(&entry.field).or_default().push(entry);
     }
-    let mut leaves = Vec::new();
+    let (mut leaves, mut doubts) = (Vec::new(), Vec::new());
     collect_leaves(case.output.value, &mut String::new(), &mut leaves);
     for (pointer, value) in leaves.iter().filter(|(pointer, _)| !any_matches(&rule.exempt, pointer)) {
         if findings.is_full() {
@@ -67,10 +68,11 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
         }
         let field = Field { case, rule, pointer, value };
         let quotes = of_field.get(pointer.as_str()).map(Vec::as_slice).unwrap_or_default();
-        if let Some(finding) = field.check(quotes) {
+        if let Some(finding) = field.check(quotes, &mut doubts) {
             findings.push(finding);
         }
     }
+    doubt::settle(&doubts, case, findings);
 }
 
 fn check_quote(entry: &Evidence, output: Output<'_>, findings: &mut Findings) {
@@ -139,7 +141,7 @@ enum Sought<'a> {
 }
 
 impl Field<'_> {
-    fn check(&self, quotes: &[&Evidence]) -> Option<Finding> {
+    fn check(&self, quotes: &[&Evidence], doubts: &mut Vec<Doubt>) -> Option<Finding> {
         let sought = match self.sought() {
             Ok(sought) => sought?,
             Err(finding) => return Some(finding),
@@ -153,8 +155,13 @@ impl Field<'_> {
         }
         // A quote that is not there has its own finding; what the others say proves nothing without it.
         let spans: Vec<Span> = quotes.iter().map(|quote| quote.span).collect::<Option<_>>()?;
-        if self.stands_in(&sought, &spans) {
-            return None;
+        match self.stand(&sought, &spans) {
+            Stand::Yes => return None,
+            Stand::Doubt((other, span), kind) => {
+                doubts.push(Doubt { pointer: self.pointer.to_owned(), other, kind, span });
+                return None;
+            }
+            Stand::No => {}
         }
         let quoted: Vec<_> = quotes.iter().take(3).map(|entry| shown(&entry.quote)).collect();
         let message =
@@ -202,14 +209,37 @@ impl Field<'_> {
         }
     }
 
+    /// Whether the value stands in one of the spans; in doubt, what stands there otherwise.
+    fn stand(&self, sought: &Sought<'_>, spans: &[Span]) -> Stand<(Other, Span)> {
+        let Case { document, style, is_credit, .. } = self.case;
+        let slice = |span: &Span| &document[span.start..span.end];
+        let mut best = Stand::No;
+        for span in spans {
+            let stand = match sought {
+                Sought::Number(value) => {
+                    let stand = |value| number::stand(document, span, value, style);
+                    let stand =
+                        if *is_credit && stand(*value) == Stand::No { stand(-*value) } else { stand(*value) };
+                    stand.map(|other| (Other::Number(other), *span))
+                }
+                Sought::Date(date) => written_date::stand(slice(span), *date, style.day_first)
+                    .map(|other| (Other::Date(other), *span)),
+                _ if self.stands_in(sought, spans) => Stand::Yes,
+                _ => Stand::No,
+            };
+            match stand {
+                Stand::Yes => return Stand::Yes,
+                Stand::No => {}
+                doubt @ Stand::Doubt(..) => best = doubt,
+            }
+        }
+        best
+    }
+
     fn stands_in(&self, sought: &Sought<'_>, spans: &[Span]) -> bool {
         let slice = |span: &Span| &self.case.document[span.start..span.end];
         match sought {
-            Sought::Number(value) => spans.iter().any(|span| {
-                let stands = |value| number::stands_in(self.case.document, span, value);
-                stands(*value) || self.case.is_credit && stands(-*value)
-            }),
-            Sought::Date(date) => spans.iter().any(|span| written_date::stands_in(slice(span), *date)),
+            Sought::Number(_) | Sought::Date(_) => false,
             Sought::Currency(code) => self.case.policy.currency.as_ref().is_some_and(|rule| {
                 spans.iter().any(|span| currency::stands_in(rule, self.case.document, span, code))
             }),

@@ -70,6 +70,10 @@ pub enum FindingCode {
     EvidenceNotFound,
     /// A quote stands in the document, and the value does not stand in the quote.
     EvidenceValueMismatch,
+    /// A printed number can be read in two ways, and neither the document nor a sum says which.
+    NumberAmbiguous,
+    /// Day and month of a printed date can be exchanged, and neither the document nor a rule says which is which.
+    DateAmbiguous,
     /// A quote is given for a field that the output does not have.
     EvidenceFieldUnknown,
     /// The tenant has no such dataset, or it lacks a column.
@@ -101,7 +105,7 @@ use FindingCode as C;
 
 impl FindingCode {
     /// Every code, in the order of the checks.
-    pub const ALL: [FindingCode; 33] = [
+    pub const ALL: [FindingCode; 35] = [
         C::NotJson,
         C::Truncated,
         C::DuplicateMember,
@@ -129,6 +133,8 @@ impl FindingCode {
         C::EvidenceMissing,
         C::EvidenceNotFound,
         C::EvidenceValueMismatch,
+        C::NumberAmbiguous,
+        C::DateAmbiguous,
         C::EvidenceFieldUnknown,
         C::DatasetMissing,
         C::RecordUnknown,
@@ -294,6 +300,18 @@ impl FindingCode {
                 PolicyFailed,
                 "`evidence`",
                 "a quote stands in the document, and the value does not stand in the quote",
+            ),
+            C::NumberAmbiguous => row(
+                "number_ambiguous",
+                PolicyFailed,
+                "`evidence`, `style`",
+                "a printed number can be read in two ways, and neither the document nor a sum says which",
+            ),
+            C::DateAmbiguous => row(
+                "date_ambiguous",
+                PolicyFailed,
+                "`evidence`, `style`",
+                "day and month of a printed date can be exchanged, and neither the document nor a rule says which is which",
             ),
             C::EvidenceFieldUnknown => row(
                 "evidence_field_unknown",

@@ -19,6 +19,7 @@ mod correction;
 mod credit;
 mod currency;
 mod dates;
+mod doubt;
 mod duplicates;
 mod evidence;
 mod finding;
@@ -36,6 +37,7 @@ mod repair;
 mod resolve;
 mod roles;
 mod schema;
+mod style;
 mod taxes;
 mod written_date;
 
@@ -49,9 +51,9 @@ pub use evidence::Evidence;
 pub use finding::{Finding, FindingCode, FindingFacts, MAX_FINDINGS, MESSAGE_CHARS};
 pub use pointer::{NotAPointer, Pointer};
 pub use policy::{
-    Adjustment, AmountsRule, Column, Counts, CreditAmounts, CreditNotesRule, CurrencyRule, DateRule,
-    DuplicatesRule, Effect, EvidenceRule, LineAmounts, LineRule, MasterDataRule, Policy, PolicyError,
-    Rounding, SubLinesRule, TaxesRule, Unexplained,
+    Adjustment, AmountsRule, Column, Counts, CreditAmounts, CreditNotesRule, CurrencyRule, DateOrder,
+    DateRule, DecimalMark, DuplicatesRule, Effect, EvidenceRule, LineAmounts, LineRule, MasterDataRule,
+    Policy, PolicyError, Rounding, SubLinesRule, TaxesRule, Unexplained,
 };
 pub use references::References;
 pub use repair::{Repair, Repaired, Unreadable, repair};
@@ -64,6 +66,7 @@ use amounts::Output;
 use answer::Answer;
 use finding::Findings;
 use roles::Roles;
+use style::Style;
 
 /// What became of an answer. It is journaled with the job: it holds text of the document and of the model,
 /// so it is shown to those who may see the job and never logged.
@@ -149,6 +152,8 @@ struct Case<'a> {
     resolver: &'a Resolver<'a>,
     /// Whether the output says that the document gives money back.
     is_credit: bool,
+    /// How the document writes numbers and dates.
+    style: Style,
     /// The smallest unit of the currency.
     unit: Decimal,
 }
@@ -163,8 +168,9 @@ impl<'a> Case<'a> {
     ) -> Self {
         let (roles, document) = (Roles::of(policy), resolver.document());
         let is_credit = credit::is_credit(policy, output.value);
+        let style = policy.evidence.as_ref().map(|_| Style::of(document, policy.style)).unwrap_or_default();
         let unit = Decimal::new(1, currency::decimals(policy, output.value).unwrap_or(2));
-        Self { policy, roles, references, output, evidence, document, resolver, is_credit, unit }
+        Self { policy, roles, references, output, evidence, document, resolver, is_credit, style, unit }
     }
 
     /// The printed row that a byte of the document stands in.

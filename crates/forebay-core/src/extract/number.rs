@@ -3,18 +3,35 @@
 
 use rust_decimal::Decimal;
 
+use crate::extract::doubt::{Kind, Stand};
 use crate::extract::resolve::Span;
+use crate::extract::style::Style;
 
 /// Bytes before and after a span that can belong to a number at its edge.
 const CONTEXT_BYTES: usize = 64;
 
-/// Whether a number that is written inside the span can be read as this value. The neighbourhood of the
-/// span counts: half of a longer number, a part of a date, a percentage or a part of a name is no number.
-pub(super) fn stands_in(document: &str, span: &Span, value: Decimal) -> bool {
+/// Whether a number that is written inside the span can be read as this value, as the document writes numbers. The
+/// neighbourhood of the span counts: half of a longer number, a part of a date, a percentage or a part of a name is
+/// no number.
+pub(super) fn stand(document: &str, span: &Span, value: Decimal, style: &Style) -> Stand<Decimal> {
     let (from, to) = (floor(document, span.start.saturating_sub(CONTEXT_BYTES)), span.end + CONTEXT_BYTES);
     let context = &document[from..floor(document, to.min(document.len()))];
+    let found = numbers(context);
     let inside = |written: &&Written| from + written.start >= span.start && from + written.end <= span.end;
-    numbers(context).iter().filter(inside).any(|written| written.readings.contains(&value))
+    let mut best = Stand::No;
+    for written in found.iter().filter(inside).filter(|written| written.readings.contains(&value)) {
+        match written.stand(value, &found, style) {
+            Stand::Yes => return Stand::Yes,
+            Stand::No => {}
+            doubt @ Stand::Doubt(..) => best = doubt,
+        }
+    }
+    best
+}
+
+/// How each number of a text may be written.
+pub(super) fn forms(text: &str) -> Vec<Form> {
+    numbers(text).into_iter().flat_map(|written| written.forms).collect()
 }
 
 /// Every value that a number of the text can be read as.
@@ -55,6 +72,63 @@ struct Written {
     /// Whether a plain space stands inside it, so that it may as well be several numbers.
     spaced: bool,
     readings: Vec<Decimal>,
+    /// How each reading has it, without regard to the sign: when both signs are read, the list is gone through twice.
+    forms: Vec<Form>,
+}
+
+/// How a number is written, in one of its readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Form {
+    /// The mark before decimals, and how many there are.
+    pub(super) decimal: Option<char>,
+    pub(super) decimals: usize,
+    /// The mark between thousands; a space stands for all of them.
+    pub(super) grouping: Option<char>,
+    pub(super) whole_digits: usize,
+    /// Whether there is another reading.
+    pub(super) ambiguous: bool,
+    /// Whether the space between thousands is surely one, or the digits before the mark are padded with zeros, so
+    /// that they go on from something before them.
+    pub(super) certain_space: bool,
+}
+
+impl Written {
+    fn stand(&self, value: Decimal, all: &[Written], style: &Style) -> Stand<Decimal> {
+        let fits = |form: &Form| match style.decimal {
+            Some(mark) => form.decimal.is_none_or(|own| own == mark) && form.grouping != Some(mark),
+            None => true,
+        };
+        let ambiguous = self.forms.len() > 1;
+        let readings = self.readings.iter().zip(self.forms.iter().cycle());
+        let mut readings = readings.filter(|(_, form)| !ambiguous || fits(form)).map(|(reading, _)| *reading);
+        let other = readings.clone().find(|reading| reading.abs() != value.abs());
+        if !readings.any(|reading| reading == value) {
+            return Stand::No;
+        }
+        if let Some(other) = other {
+            return Stand::Doubt(other, Kind::Mark);
+        }
+        self.stand_between_spaces(all, style)
+    }
+
+    /// One number with a space in it, or several.
+    fn stand_between_spaces(&self, all: &[Written], style: &Style) -> Stand<Decimal> {
+        let overlaps = |other: &&Written| {
+            other.spaced != self.spaced && other.start < self.end && self.start < other.end
+        };
+        let others: Vec<_> = all.iter().filter(overlaps).collect();
+        match (others.last().and_then(|other| other.readings.first()), style.spaces_group) {
+            (None, _) => Stand::Yes,
+            (Some(_), Some(group)) => {
+                if group == self.spaced {
+                    Stand::Yes
+                } else {
+                    Stand::No
+                }
+            }
+            (Some(other), None) => Stand::Doubt(*other, Kind::Space),
+        }
+    }
 }
 
 /// The numbers of a text. `2 150.00` may be one number or two: it is given as all three. After a currency
@@ -150,7 +224,11 @@ impl Scan {
         if !self.free_before(run.start) || !self.free_after(run.end) {
             return None;
         }
-        let mut readings = self.leading_fraction(&mut run).unwrap_or_else(|| readings(&run));
+        let (mut readings, mut forms): (Vec<_>, Vec<_>) =
+            self.leading_fraction(&mut run).unwrap_or_else(|| readings(&run)).into_iter().unzip();
+        let spaces = run.separators.iter().filter(|separator| **separator == ' ').count();
+        let certain = spaces > 0 && (!run.spaced || spaces > 1 || self.before_currency(run.start).is_some());
+        forms.iter_mut().for_each(|form: &mut Form| form.certain_space |= certain);
         let no_cents =
             matches!(self.char(run.end), Some('.' | ',')) && self.char(run.end + 1).is_some_and(is_dash);
         if no_cents {
@@ -159,11 +237,11 @@ impl Scan {
         self.apply_sign(&mut run, no_cents, &mut readings);
         let start = self.chars.get(run.start)?.0;
         let end = self.chars.get(run.end).map_or(self.length, |(at, _)| *at);
-        (!readings.is_empty()).then_some(Written { start, end, spaced: run.spaced, readings })
+        (!readings.is_empty()).then_some(Written { start, end, spaced: run.spaced, readings, forms })
     }
 
     /// `.50` is a fraction, never fifty.
-    fn leading_fraction(&self, run: &mut Run) -> Option<Vec<Decimal>> {
+    fn leading_fraction(&self, run: &mut Run) -> Option<Vec<(Decimal, Form)>> {
         let mark = run.start.checked_sub(1)?;
         let alone =
             mark.checked_sub(1).and_then(|at| self.char(at)).is_none_or(|char| !char.is_alphanumeric());
@@ -172,7 +250,8 @@ impl Scan {
         }
         run.start = mark;
         let [digits] = run.groups.as_slice() else { return Some(Vec::new()) };
-        Some(decimal("0", digits).into_iter().collect())
+        let form = Form { decimal: self.char(mark), decimals: digits.len(), ..Form::whole(1) };
+        Some(decimal("0", digits).map(|number| (number, form)).into_iter().collect())
     }
 
     /// A sign next to the number (or next to its currency sign) is part of it. A dash with a space may be
@@ -305,11 +384,28 @@ fn negate(readings: &mut [Decimal]) {
     }
 }
 
+impl Form {
+    fn whole(digits: usize) -> Self {
+        Self {
+            decimal: None,
+            decimals: 0,
+            grouping: None,
+            whole_digits: digits,
+            ambiguous: false,
+            certain_space: false,
+        }
+    }
+}
+
 /// What a run can mean: with its last separator as the decimal one, and with all separators grouping.
-fn readings(run: &Run) -> Vec<Decimal> {
+fn readings(run: &Run) -> Vec<(Decimal, Form)> {
     let Some((fraction, whole)) = run.groups.split_last() else { return Vec::new() };
+    let digits = |groups: &[String]| groups.iter().map(String::len).sum();
     let Some((last, grouping)) = run.separators.split_last() else {
-        return decimal(fraction, "").into_iter().collect();
+        return decimal(fraction, "")
+            .map(|number| (number, Form::whole(fraction.len())))
+            .into_iter()
+            .collect();
     };
     let one_kind = |separators: &[char]| separators.windows(2).all(|pair| pair[0] == pair[1]);
     let as_decimal = matches!(last, '.' | ',')
@@ -319,7 +415,19 @@ fn readings(run: &Run) -> Vec<Decimal> {
     let as_groups = one_kind(&run.separators) && grouped(&run.groups, *last);
     let decimal_reading = as_decimal.then(|| decimal(&whole.concat(), fraction)).flatten();
     let grouped_reading = as_groups.then(|| decimal(&run.groups.concat(), "")).flatten();
-    decimal_reading.into_iter().chain(grouped_reading).collect()
+    let ambiguous = decimal_reading.is_some() && grouped_reading.is_some();
+    let padded = whole.len() == 1 && whole[0].len() == 3 && whole[0].starts_with('0');
+    let with_decimals = Form {
+        decimal: Some(*last),
+        decimals: fraction.len(),
+        grouping: grouping.first().copied(),
+        ambiguous,
+        certain_space: padded,
+        ..Form::whole(digits(whole))
+    };
+    let with_groups = Form { grouping: Some(*last), ambiguous, ..Form::whole(digits(&run.groups)) };
+    let decimal_reading = decimal_reading.map(|number| (number, with_decimals));
+    decimal_reading.into_iter().chain(grouped_reading.map(|number| (number, with_groups))).collect()
 }
 
 /// Groups of three after one to three digits that do not begin with zero; `1,00,000` as in India too.
@@ -423,7 +531,7 @@ mod tests {
         let stands = |document: &str, part: &str, value: &str| {
             let start = document.find(part).unwrap();
             let span = Span { start, end: start + part.len(), line: 1, page: None };
-            stands_in(document, &span, value.parse().unwrap())
+            stand(document, &span, value.parse().unwrap(), &Style::default()) == Stand::Yes
         };
         assert!(stands("Totaal € 717,97", "€ 717,97", "717.97"));
         assert!(!stands("Totaal € 1.717,97", "717,97", "717.97"));
@@ -431,6 +539,31 @@ mod tests {
         assert!(!stands("Korting € -9,32", "9,32", "9.32"));
         assert!(!stands("BTW 21%", "BTW 21", "21"));
         assert!(stands(&format!("{} 5.00", "é".repeat(100)), "5.00", "5"));
+    }
+
+    #[test]
+    fn the_documents_style_decides_or_there_is_doubt() {
+        let stands = |text: &str, value: &str, style: &Style| {
+            let span = Span { start: 0, end: text.len(), line: 1, page: None };
+            stand(text, &span, value.parse().unwrap(), style)
+        };
+        let comma = Style { decimal: Some(','), ..Style::default() };
+        let point = Style { decimal: Some('.'), ..Style::default() };
+        let (small, large) = ("54.910".parse().unwrap(), "54910".parse().unwrap());
+        assert_eq!(stands("54,910", "54.91", &comma), Stand::Yes);
+        assert_eq!(stands("54,910", "54910", &comma), Stand::No);
+        assert_eq!(stands("54,910", "54910", &point), Stand::Yes);
+        assert_eq!(stands("54,910", "54910", &Style::default()), Stand::Doubt(small, Kind::Mark));
+        assert_eq!(stands("54,910", "54.91", &Style::default()), Stand::Doubt(large, Kind::Mark));
+        assert_eq!(stands("12.50", "12.50", &comma), Stand::Yes, "what has one reading has it in any style");
+        let (grouping, apart) =
+            (Style { spaces_group: Some(true), ..comma }, Style { spaces_group: Some(false), ..comma });
+        assert_eq!(stands("1 234,56", "1234.56", &grouping), Stand::Yes);
+        assert_eq!(stands("1 234,56", "234.56", &grouping), Stand::No);
+        assert_eq!(stands("1 234,56", "1", &apart), Stand::Yes);
+        assert_eq!(stands("1 234,56", "1234.56", &apart), Stand::No);
+        assert!(matches!(stands("1 234,56", "234.56", &comma), Stand::Doubt(_, Kind::Space)));
+        assert_eq!(stands("€ 1 234,56", "1234.56", &comma), Stand::Yes);
     }
 
     proptest! {
@@ -442,7 +575,7 @@ mod tests {
             }
             let start = floor(&marks, start.min(marks.len()));
             let end = floor(&marks, (start + length).min(marks.len()));
-            stands_in(&marks, &Span { start, end, line: 1, page: None }, Decimal::ONE);
+            stand(&marks, &Span { start, end, line: 1, page: None }, Decimal::ONE, &Style::default());
         }
     }
 }

@@ -1,14 +1,46 @@
 //! Dates as documents print them, in eight languages: `2023-03-20`, `03/20/2023`, `20.3.23`, `7. Mai 2014`,
-//! `August 3 , 2014`, `le 1er août 2015`. When day and month could be exchanged, both dates are read.
+//! `August 3 , 2014`, `le 1er août 2015`. When day and month could be exchanged, the document's other dates decide.
 
 use jiff::civil::Date;
 
-/// Whether the text prints this date.
-pub(super) fn stands_in(text: &str, date: Date) -> bool {
+use crate::extract::doubt::{Kind, Stand};
+
+/// Whether the text prints this date, as the document orders day and month.
+pub(super) fn stand(text: &str, date: Date, day_first: Option<bool>) -> Stand<Date> {
     let tokens = tokens(text);
-    compact(&tokens, date)
-        || tokens.windows(5).any(|five| numeric(five, date))
-        || named(&tokens).windows(3).any(|three| with_month_name(three, date))
+    if compact(&tokens, date) || named(&tokens).windows(3).any(|three| with_month_name(three, date)) {
+        return Stand::Yes;
+    }
+    let mut best = Stand::No;
+    for stand in tokens.windows(5).map(|five| numeric(five, date, day_first)) {
+        match stand {
+            Stand::Yes => return Stand::Yes,
+            Stand::No => {}
+            doubt @ Stand::Doubt(..) => best = doubt,
+        }
+    }
+    best
+}
+
+/// Of each date of numbers that can be read in one order only: whether its day comes first.
+pub(super) fn orders(text: &str) -> Vec<bool> {
+    use Token::{Mark, Number};
+    let order = |five: &[Token]| match five {
+        [Number(1..=2, a), Mark(one), Number(1..=2, b), Mark(other), Number(2 | 4, _)]
+            if one == other && matches!(separator(*one), Some('/' | '-')) =>
+        {
+            match (*a, *b) {
+                (13..=31, 1..=12) => Some(true),
+                (1..=12, 13..=31) => Some(false),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    if !text.contains(['/', '-', '\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2212}']) {
+        return Vec::new();
+    }
+    tokens(text).windows(5).filter_map(order).collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,19 +86,35 @@ fn compact(tokens: &[Token], date: Date) -> bool {
     tokens.contains(&Token::Number(8, year * 10_000 + month * 100 + day))
 }
 
-/// Three numbers with the same separator twice.
-fn numeric(five: &[Token], date: Date) -> bool {
+/// Three numbers with the same separator twice. With full stops the day comes first wherever that is written.
+fn numeric(five: &[Token], date: Date, day_first: Option<bool>) -> Stand<Date> {
     use Token::{Mark, Number};
     let [Number(a_len, a), Mark(one), Number(b_len, b), Mark(other), Number(c_len, c)] = five else {
-        return false;
+        return Stand::No;
     };
-    if separator(*one) != separator(*other) || separator(*one).is_none() || *b_len > 2 {
-        return false;
-    }
+    let Some(mark) = separator(*one).filter(|mark| separator(*other) == Some(*mark) && *b_len <= 2) else {
+        return Stand::No;
+    };
     if *a_len == 4 && *c_len <= 2 {
-        return is(date, (4, *a), *b, *c);
+        return if is(date, (4, *a), *b, *c) { Stand::Yes } else { Stand::No };
     }
-    *a_len <= 2 && (is(date, (*c_len, *c), *b, *a) || is(date, (*c_len, *c), *a, *b))
+    let day_first = if mark == '.' { Some(true) } else { day_first };
+    let (by_day, by_month) = (is(date, (*c_len, *c), *b, *a), is(date, (*c_len, *c), *a, *b));
+    let may_be_month_first = *a <= 12 && *b <= 31 && *b >= 1;
+    let may_be_day_first = *b <= 12 && *a <= 31 && *a >= 1;
+    if *a_len > 2 || !(by_day || by_month) {
+        return Stand::No;
+    }
+    let stands = |right: bool| if right { Stand::Yes } else { Stand::No };
+    match day_first {
+        _ if a == b || !may_be_month_first || !may_be_day_first => Stand::Yes,
+        Some(true) => stands(by_day),
+        Some(false) => stands(by_month),
+        None => match Date::new(date.year(), date.day(), date.month()) {
+            Ok(other) => Stand::Doubt(other, Kind::Day),
+            Err(_) => Stand::Yes,
+        },
+    }
 }
 
 fn separator(mark: char) -> Option<char> {
@@ -218,7 +266,7 @@ mod tests {
     use crate::extract::dates::iso;
 
     fn stands(text: &str, date: &str) -> bool {
-        stands_in(text, iso(date).unwrap())
+        stand(text, iso(date).unwrap(), None) != Stand::No
     }
 
     #[test]
@@ -238,6 +286,21 @@ mod tests {
         assert!(
             stands("03/04/2023", "2023-03-04") && stands("03/04/2023", "2023-04-03"),
             "both are possible"
+        );
+        let date = |text| iso(text).unwrap();
+        let april = || date("2023-04-03");
+        assert_eq!(stand("03/04/2023", april(), Some(true)), Stand::Yes);
+        assert_eq!(stand("03/04/2023", april(), Some(false)), Stand::No);
+        assert_eq!(stand("03/04/2023", april(), None), Stand::Doubt(date("2023-03-04"), Kind::Day));
+        assert_eq!(
+            stand("03.04.2023", date("2023-03-04"), None),
+            Stand::No,
+            "with full stops the day comes first"
+        );
+        assert_eq!(
+            stand("03/20/2023", date("2023-03-20"), Some(true)),
+            Stand::Yes,
+            "there is no other reading"
         );
         assert!(!stands("2023-04-03", "2023-03-04"), "the ISO form has one order");
         assert!(!stands("03/20/2023", "2023-03-21"));

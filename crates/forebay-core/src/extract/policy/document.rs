@@ -1,10 +1,50 @@
-//! What is known about the document itself: what it is.
+//! What is known about the document itself: how it writes numbers and dates, and what it is.
 
 use serde::{Deserialize, Serialize};
 
 use super::{PolicyError, refuse_if};
 use crate::extract::pointer::Pointer;
 use crate::extract::resolve::fold;
+
+/// How documents write numbers and dates. What is not declared is taken from the document as a whole; what stays
+/// ambiguous there is a finding, unless its other reading breaks another rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StyleRule {
+    /// The mark before decimals: what does `1,234` mean? Default: as the document writes its other numbers.
+    #[serde(default)]
+    pub decimal: DecimalMark,
+    /// Which of day and month comes first: what does `03/04/2023` mean? Default: as the document writes its other
+    /// dates.
+    #[serde(default)]
+    pub date_order: DateOrder,
+}
+
+/// The mark before decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecimalMark {
+    /// As the document writes its other numbers.
+    #[default]
+    Document,
+    /// `1.234,56`.
+    Comma,
+    /// `1,234.56`.
+    Point,
+}
+
+/// Which of day and month comes first in a date of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DateOrder {
+    /// As the document writes its other dates.
+    #[default]
+    Document,
+    /// `31/12/2023`.
+    DayFirst,
+    /// `12/31/2023`.
+    MonthFirst,
+}
 
 /// Documents that give money back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ mod text;
 
 pub use amounts::{Adjustment, AmountsRule, Counts, Effect, LineAmounts, Rounding, TaxesRule};
 pub use currency::CurrencyRule;
-pub use document::{CreditAmounts, CreditNotesRule};
+pub use document::{CreditAmounts, CreditNotesRule, DateOrder, DecimalMark, StyleRule};
 pub use lines::{LineRule, SubLinesRule, Unexplained};
 pub use outside::{Column, DuplicatesRule, MasterDataRule};
 
@@ -31,6 +31,9 @@ pub struct Policy {
     /// Fields that may not be null, blank or absent. `*` stands for every line of a list.
     #[serde(default)]
     pub required: Vec<Pointer>,
+    /// How documents write numbers and dates.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub style: StyleRule,
     /// What must add up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amounts: Option<AmountsRule>,
