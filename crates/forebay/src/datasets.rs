@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forebay_core::dataset::{Dataset, Table};
 use forebay_core::digest::Digest;
 use forebay_store::blob::Blobs;
-use forebay_store::record::DatasetRecord;
 use forebay_store::{Store, StoreError};
 
 /// Bytes of tables that are kept, more or less. The one that was used last is kept in any case.
@@ -27,26 +26,20 @@ impl Tables {
         Self { blobs, kept: Mutex::new(Kept::within(KEPT_BYTES)), reading: tokio::sync::Mutex::default() }
     }
 
-    /// The latest versions of those of a tenant's datasets that there are among these names.
+    /// The latest version of a tenant's dataset, if there is one.
     ///
     /// # Errors
     ///
-    /// When the store or the content of a version can't be read.
-    pub async fn latest<'n>(
+    /// When the store or the content of the version can't be read.
+    pub async fn latest(
         &self,
         store: &dyn Store,
         tenant: i64,
-        names: impl IntoIterator<Item = &'n str>,
-    ) -> Result<Vec<Dataset>, StoreError> {
-        let mut datasets = Vec::new();
-        for name in names {
-            if let Some(DatasetRecord { name, version, digest, .. }) =
-                store.dataset(tenant, name, None).await?
-            {
-                datasets.push(Dataset { name, version, table: self.table(digest).await? });
-            }
-        }
-        Ok(datasets)
+        name: &str,
+    ) -> Result<Option<Dataset>, StoreError> {
+        let Some(record) = store.dataset(tenant, name, None).await? else { return Ok(None) };
+        let table = self.table(record.digest).await?;
+        Ok(Some(Dataset { name: record.name, version: record.version, table }))
     }
 
     async fn table(&self, digest: Digest) -> Result<Arc<Table>, StoreError> {
@@ -59,7 +52,7 @@ impl Tables {
         }
         let bytes = self.blobs.get(digest).await?;
         let bytes = bytes.ok_or_else(|| StoreError::Corrupt(format!("the dataset {digest} is gone")))?;
-        let table = parse(move || Table::from_csv(&bytes)).await?;
+        let table = off_the_workers(move || Table::from_csv(&bytes)).await?;
         let table =
             Arc::new(table.map_err(|faults| StoreError::Corrupt(format!("the dataset {digest}: {faults}")))?);
         self.kept().put(digest, Arc::clone(&table));
@@ -71,12 +64,14 @@ impl Tables {
     }
 }
 
-/// Reads or compares a table away from the threads that serve everybody.
+/// Reads or searches tables away from the threads that serve everybody.
 ///
 /// # Errors
 ///
 /// When the process is stopping, or the work panicked.
-pub async fn parse<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreError> {
+pub async fn off_the_workers<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| StoreError::Unavailable(format!("a table could not be read: {error}")))
 }

@@ -35,7 +35,7 @@ pub(super) fn after(
     journal: &[Entry],
     last: &Entry,
 ) -> Next {
-    let Entry::Extraction { answer, evaluation } = last else {
+    let Entry::Extraction { answer, evaluation, .. } = last else {
         let message = "the journal of an `extract` job has something else in it";
         return Next::End(Conclusion::Fail(Failure::new(FailureClass::Undecodable, message)));
     };
@@ -54,11 +54,13 @@ pub(super) fn after(
     }
 }
 
-/// An answer that was cut at the output limit would be cut there again.
+/// Whether another answer could help. One that was cut at the output limit would be cut there again, and no answer
+/// brings master data or makes a document the first of its kind.
 fn may_correct(extraction: &Extraction, journal: &[Entry], evaluation: &Evaluation) -> bool {
+    use FindingCode::{DatasetMissing, Duplicate, Truncated};
     let corrected = journal.len().saturating_sub(1);
-    let cut = evaluation.findings.iter().any(|finding| finding.code == FindingCode::Truncated);
-    corrected < extraction.corrections as usize && !cut
+    let hopeless = |finding: &Finding| matches!(finding.code, Truncated | DatasetMissing | Duplicate);
+    corrected < extraction.corrections as usize && !evaluation.findings.iter().any(hopeless)
 }
 
 /// Findings that a failure names; the review has all of them.
@@ -102,7 +104,7 @@ pub(super) fn compose(
 ) -> Result<ModelRequest, Failure> {
     let mut messages = vec![json!({"role": "user", "content": instructions(extraction, document)?})];
     for entry in journal {
-        if let Entry::Extraction { answer, evaluation } = entry {
+        if let Entry::Extraction { answer, evaluation, .. } = entry {
             messages.push(json!({"role": "assistant", "content": answer}));
             messages.push(json!({"role": "user", "content": correction(evaluation)}));
         }

@@ -9,8 +9,10 @@ mod llm;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::dataset::DatasetStamp;
 use crate::definition::{Task, TaskKind};
 use crate::extract::Evaluation;
+use crate::id::JobId;
 use crate::job::Failure;
 use crate::request::StoredRequest;
 
@@ -66,7 +68,23 @@ pub enum Entry {
         answer: String,
         /// What our rules found.
         evaluation: Evaluation,
+        /// What they held it against.
+        #[serde(default)]
+        against: Against,
     },
+}
+
+/// What an answer was held against beside its document. It changes from day to day; an evaluation that is in the
+/// journal is not made again, and explains itself by this.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Against {
+    /// The day, UTC, as `YYYY-MM-DD`.
+    pub day: String,
+    /// The datasets, in the versions that were the latest.
+    pub datasets: Vec<DatasetStamp>,
+    /// The job that had succeeded with the same fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<JobId>,
 }
 
 /// What comes next.

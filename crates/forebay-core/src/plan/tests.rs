@@ -86,7 +86,7 @@ fn entry(answer: &str, truncated: bool) -> Entry {
     let references = References::on(jiff::civil::date(2024, 2, 29));
     let evaluation =
         evaluate(answer, truncated, DOCUMENT, &extraction.schema, &extraction.policy, &references);
-    Entry::Extraction { answer: answer.to_owned(), evaluation }
+    Entry::Extraction { answer: answer.to_owned(), evaluation, against: Against::default() }
 }
 
 fn after(journal: &[Entry]) -> Next {
@@ -142,6 +142,18 @@ fn an_answer_in_doubt_is_corrected_once_and_then_a_persons_matter() {
     assert_eq!(doubt.class, FailureClass::PolicyFailed);
     let corrected = after(&[entry(BAD, false), entry(GOOD, false)]);
     assert!(matches!(corrected, Next::End(Conclusion::Succeed(_))));
+}
+
+/// No other answer brings master data, or makes a document the first of its kind.
+#[test]
+fn what_no_answer_can_change_is_a_persons_at_once() {
+    use crate::extract::{Finding, FindingCode};
+    for code in [FindingCode::DatasetMissing, FindingCode::Duplicate] {
+        let mut last = entry(GOOD, false);
+        let Entry::Extraction { evaluation, .. } = &mut last else { unreachable!() };
+        evaluation.findings = vec![Finding::new(FindingCode::Schema, "", "x"), Finding::new(code, "", "y")];
+        assert!(matches!(after(&[last]), Next::End(Conclusion::Review(_))), "{code:?}");
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ use super::openapi::Schemas;
 use super::params::{NoParams, Params, PathId};
 use super::problem::{Code, ErrorItem, Problem};
 use super::route::{Doc, Route, get, put};
-use crate::datasets::parse;
+use crate::datasets::off_the_workers;
 
 const CSV: &str = "text/csv";
 const JSON: &str = "application/json";
@@ -145,7 +145,7 @@ async fn read(request: Request) -> Result<Table, Problem> {
         }
     };
     let bytes = Incoming::new(request)?.read(DATASET_BYTES).await?;
-    parse(move || from(&bytes)).await?.map_err(faulty)
+    off_the_workers(move || from(&bytes)).await?.map_err(faulty)
 }
 
 fn faulty(faults: TableFaults) -> Problem {

@@ -11,6 +11,7 @@ use forebay_core::plan::{self, Entry, ModelRequest};
 use forebay_core::request::{Input, StoredRequest};
 use forebay_core::time::Millis;
 use forebay_core::window::SLACK;
+use forebay_gateway::Report;
 use forebay_store::StoreError;
 use forebay_store::record::{AttemptClose, Bytes, Claimed, Committed, StepCommit, Then, Work};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,7 @@ pub(super) struct Prepared {
     pub(super) task: Arc<Task>,
     pub(super) work: Work,
     pub(super) request: StoredRequest,
-    pub(super) document: String,
+    pub(super) document: Arc<str>,
     pub(super) journal: Vec<Entry>,
     pub(super) composed: ModelRequest,
 }
@@ -44,14 +45,37 @@ pub(super) async fn run(
         Err(failure) => judge::not_sent(failure),
         Ok(_) if worker.hand_back.is_cancelled() => judge::released(),
         Ok(prepared) if is_void(worker, &prepared, claimed) => judge::released(),
-        Ok(prepared) => tokio::select! {
-            biased;
-            () = lost.cancelled() => judge::dropped("the job was taken from this worker during the call"),
-            () = worker.hand_back.cancelled() => judge::handed_back(&prepared),
-            report = call::make(worker, &prepared, claimed) => judge::judge(worker, &prepared, claimed, report).await,
+        Ok(prepared) => match make_call(worker, &prepared, claimed, lost).await {
+            Ok(report) => return conclude(worker, &prepared, claimed, &report).await,
+            Err(verdict) => verdict,
         },
     };
     commit(worker, claimed, verdict).await;
+}
+
+/// The provider's report, or what becomes of the attempt without one.
+async fn make_call(
+    worker: &Worker,
+    prepared: &Prepared,
+    claimed: &Claimed,
+    lost: &CancellationToken,
+) -> Result<Report, Verdict> {
+    tokio::select! {
+        biased;
+        () = lost.cancelled() => Err(judge::dropped("the job was taken from this worker during the call")),
+        () = worker.hand_back.cancelled() => Err(judge::handed_back(prepared)),
+        report = call::make(worker, prepared, claimed) => Ok(report),
+    }
+}
+
+/// Judges the report and commits the verdict. Where another job turns out at the commit to have succeeded with the same
+/// fingerprint, the answer is judged once more, in that knowledge.
+async fn conclude(worker: &Worker, prepared: &Prepared, claimed: &Claimed, report: &Report) {
+    let verdict = judge::judge(worker, prepared, claimed, report, None).await;
+    if let Some(Committed::Duplicate { of }) = commit(worker, claimed, verdict).await {
+        let verdict = judge::judge(worker, prepared, claimed, report, Some(of)).await;
+        commit(worker, claimed, verdict).await;
+    }
 }
 
 /// Where a pool has limits per minute, a call must reach the provider within half of the slack after its grant,
@@ -81,7 +105,7 @@ async fn prepare(worker: &Worker, work: Work) -> Result<Prepared, Failure> {
         let entry = read(worker, entry).await?;
         journal.push(serde_json::from_slice(&entry).map_err(|error| undecodable(&error))?);
     }
-    let document = document(worker, &request.input).await?;
+    let document: Arc<str> = document(worker, &request.input).await?.into();
     let composed = plan::compose(&task, &request, &document, &journal)?;
     Ok(Prepared { task, work, request, document, journal, composed })
 }
@@ -112,8 +136,8 @@ async fn document(worker: &Worker, input: &Input) -> Result<String, Failure> {
 }
 
 /// Writes the verdict. A store that is away for a moment is asked again: the answer is paid for, and a commit
-/// needs the fence, not the lease.
-async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) {
+/// needs the fence, not the lease. Nothing is known of it where there is no answer.
+async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) -> Option<Committed> {
     const TRIES: u32 = 8;
     let commit = StepCommit {
         job_id: claimed.job_id,
@@ -125,7 +149,10 @@ async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) {
     };
     for nth in 0..TRIES {
         match worker.app.store.commit_step(commit.clone()).await {
-            Ok(committed) => return noted(worker, claimed, &commit, &committed),
+            Ok(committed) => {
+                noted(worker, claimed, &commit, &committed);
+                return Some(committed);
+            }
             Err(error @ StoreError::Unavailable(_)) => {
                 warn!(%error, job = %claimed.job_id, "a result could not be committed yet");
                 tokio::time::sleep(Duration::from_millis(100 << nth)).await;
@@ -133,10 +160,11 @@ async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) {
             Err(error) => {
                 // What the row refuses it refuses again; the job's lease lapses, and rescue says so.
                 tracing::error!(%error, job = %claimed.job_id, "a result can't be committed");
-                return;
+                return None;
             }
         }
     }
+    None
 }
 
 fn noted(worker: &Worker, claimed: &Claimed, commit: &StepCommit, committed: &Committed) {
@@ -153,7 +181,8 @@ fn noted(worker: &Worker, claimed: &Claimed, commit: &StepCommit, committed: &Co
             debug!(job = %claimed.job_id, class, "the job belongs to somebody else: only evidence was kept");
         }
         Committed::Duplicate { of } => {
-            tracing::error!(job = %claimed.job_id, %of, "a result without a fingerprint was taken for a duplicate");
+            debug!(job = %claimed.job_id, %of, "another job has succeeded with the same fingerprint");
+            return;
         }
     }
     if !matches!(commit.then, Then::Release) {

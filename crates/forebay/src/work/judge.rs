@@ -1,20 +1,21 @@
 //! What a call was worth, and what its job does then.
 
 use forebay_core::attempt::{Outcome, Usage};
-use forebay_core::definition::{Extraction, Task, TaskKind};
-use forebay_core::extract::{self, Evaluation, References};
+use forebay_core::definition::{Task, TaskKind};
+use forebay_core::extract::Evaluation;
 use forebay_core::failure::FailureClass;
+use forebay_core::id::JobId;
 use forebay_core::job::Failure;
 use forebay_core::lifecycle::Failed;
-use forebay_core::plan::{self, Conclusion, Entry, Next};
+use forebay_core::plan::{self, Against, Conclusion, Entry, Next};
 use forebay_core::retry::RetryPolicy;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_gateway::{Answer, Report};
 use forebay_store::record::{AttemptClose, Claimed, NewResult, NewReview, Then};
 use serde_json::{Value, json};
 
-use super::Worker;
 use super::execute::Prepared;
+use super::{Worker, evaluate};
 use crate::accept;
 
 /// How an attempt is closed, and what its job does then.
@@ -58,12 +59,14 @@ pub(super) fn handed_back(prepared: &Prepared) -> Verdict {
     failed(prepared, closed(Outcome::Unknown), failure, None)
 }
 
-/// What the provider's report means for the job.
+/// What the provider's report means for the job. `of` is another job that is known to have succeeded with the same
+/// fingerprint.
 pub(super) async fn judge(
     worker: &Worker,
     prepared: &Prepared,
     claimed: &Claimed,
-    report: Report,
+    report: &Report,
+    of: Option<JobId>,
 ) -> Verdict {
     let close = AttemptClose {
         outcome: report.outcome,
@@ -74,23 +77,23 @@ pub(super) async fn judge(
         cooldown: None,
     };
     match (&prepared.task.kind, &report.result) {
-        (TaskKind::Extract(extraction), Ok(Answer::Chat { text, .. })) => {
-            let entry = extraction_entry(worker, extraction, prepared, text, false);
+        (TaskKind::Extract(_), Ok(Answer::Chat { text, .. })) => {
+            let entry = evaluate::entry(worker, prepared, text, false, of).await;
             conclude(worker, prepared, claimed, close, entry).await
         }
         // An answer that was cut is looked at like any other, and never passes.
-        (TaskKind::Extract(extraction), Err(failure)) if failure.class == FailureClass::Truncated => {
+        (TaskKind::Extract(_), Err(failure)) if failure.class == FailureClass::Truncated => {
             let text = report.partial.as_deref().unwrap_or_default();
-            let entry = extraction_entry(worker, extraction, prepared, text, true);
+            let entry = evaluate::entry(worker, prepared, text, true, of).await;
             conclude(worker, prepared, claimed, close, entry).await
         }
         (TaskKind::Llm { .. }, Ok(Answer::Chat { text, finish_reason })) => {
             let entry = Entry::Chat { text: text.clone(), finish_reason: finish_reason.clone() };
-            conclude(worker, prepared, claimed, close, entry).await
+            conclude(worker, prepared, claimed, close, Ok(entry)).await
         }
         (TaskKind::Llm { .. }, Ok(Answer::Embeddings { vectors })) => {
             let entry = Entry::Embeddings { vectors: vectors.clone() };
-            conclude(worker, prepared, claimed, close, entry).await
+            conclude(worker, prepared, claimed, close, Ok(entry)).await
         }
         (TaskKind::Extract(_), Ok(Answer::Embeddings { .. })) => {
             let failure = Failure::new(FailureClass::InvalidOutput, "the model answered with embeddings");
@@ -106,37 +109,21 @@ pub(super) async fn judge(
     }
 }
 
-fn extraction_entry(
-    worker: &Worker,
-    extraction: &Extraction,
-    prepared: &Prepared,
-    text: &str,
-    cut: bool,
-) -> Entry {
-    let Extraction { schema, policy, .. } = extraction;
-    let references = References::on(worker.app.store.now().date());
-    let evaluation = extract::evaluate(text, cut, &prepared.document, schema, policy, &references);
-    Entry::Extraction { answer: text.to_owned(), evaluation }
-}
-
-/// Plans on from the new entry.
+/// Plans on from the new entry, if there is one.
 async fn conclude(
     worker: &Worker,
     prepared: &Prepared,
     claimed: &Claimed,
     close: AttemptClose,
-    entry: Entry,
+    entry: Result<Entry, String>,
 ) -> Verdict {
-    let mut journal = prepared.journal.clone();
-    journal.push(entry);
-    let next = plan::next(&prepared.task, &prepared.request, &prepared.document, &journal);
-    let entry = journal.last();
-    match then(worker, prepared, claimed, &close, entry, next).await {
+    let concluded = match entry {
+        Ok(entry) => then(worker, prepared, claimed, &close, entry).await,
+        Err(error) => Err(error),
+    };
+    match concluded {
         Ok((failure, then)) => Verdict { close: AttemptClose { failure, ..close }, then },
-        Err(error) => {
-            let failure = Failure::new(FailureClass::Internal, error);
-            failed(prepared, close, failure, None)
-        }
+        Err(error) => failed(prepared, close, Failure::new(FailureClass::Internal, error), None),
     }
 }
 
@@ -146,17 +133,20 @@ async fn then(
     prepared: &Prepared,
     claimed: &Claimed,
     close: &AttemptClose,
-    entry: Option<&Entry>,
-    next: Next,
+    entry: Entry,
 ) -> Result<(Option<Failure>, Then), String> {
-    let evaluation = entry.and_then(|entry| match entry {
-        Entry::Extraction { evaluation, .. } => Some(evaluation),
-        Entry::Chat { .. } | Entry::Embeddings { .. } => None,
-    });
+    let mut journal = prepared.journal.clone();
+    journal.push(entry);
+    let next = plan::next(&prepared.task, &prepared.request, &prepared.document, &journal);
+    let entry = journal.last();
+    let (evaluation, against) = match entry {
+        Some(Entry::Extraction { evaluation, against, .. }) => (Some(evaluation), Some(against)),
+        Some(Entry::Chat { .. } | Entry::Embeddings { .. }) | None => (None, None),
+    };
     let store =
         |value: Vec<u8>| async { accept::bytes(&worker.app, value).await.map_err(|error| error.to_string()) };
     let journaled = store(json_bytes(&entry)?).await?;
-    let provenance = json_bytes(&provenance(prepared, claimed, close, evaluation))?;
+    let provenance = json_bytes(&provenance(prepared, claimed, close, evaluation, against))?;
     Ok(match next {
         Next::Step(step) => {
             let failure = evaluation.and_then(Evaluation::failure_class).map(|class| {
@@ -177,7 +167,7 @@ async fn then(
                 Then::Succeed {
                     entry: journaled,
                     result: NewResult { output, provenance },
-                    fingerprint: None,
+                    fingerprint: evaluation.and_then(|evaluation| evaluation.fingerprint),
                 },
             )
         }
@@ -245,6 +235,7 @@ fn provenance(
     claimed: &Claimed,
     close: &AttemptClose,
     evaluation: Option<&Evaluation>,
+    against: Option<&Against>,
 ) -> Value {
     let task = &prepared.task;
     let model = close.provider_model.clone().unwrap_or_else(|| task.model.provider_model.clone());
@@ -270,6 +261,10 @@ fn provenance(
     if let Some(evaluation) = evaluation {
         provenance["evidence"] = json!(evaluation.evidence);
         provenance["repairs"] = json!(evaluation.repairs);
+    }
+    if let Some(against) = against {
+        provenance["datasets"] = json!(against.datasets);
+        provenance["judged_on"] = json!(against.day);
     }
     provenance
 }

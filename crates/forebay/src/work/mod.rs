@@ -7,6 +7,7 @@
 
 mod call;
 mod dispatch;
+mod evaluate;
 mod execute;
 mod hands;
 mod heartbeat;

@@ -85,7 +85,7 @@ const MODULES: &[Row] = &[
     ),
     Row(
         "work",
-        &["accept", "app", "runtime"],
+        &["accept", "app", "datasets", "runtime"],
         &["forebay_store", "forebay_gateway"],
         "runs what was claimed, whoever asked for it; plans the next step in the form that `accept` plans the first",
     ),

@@ -39,6 +39,26 @@ fn blank_values_are_none() {
     assert_eq!(row.get("name"), Some("\u{a0}COOLBLUE\u{2007} b.v. "), "as it was sent");
 }
 
+#[test]
+fn the_example_has_the_suppliers_of_the_invoices_once() {
+    let table = Table::from_csv(include_bytes!("../../../../../examples/invoices/suppliers.csv")).unwrap();
+    for expected in [
+        include_str!("../../../../../examples/invoices/amazonwebservices.expected.json"),
+        include_str!("../../../../../examples/invoices/azureinterior.expected.json"),
+        include_str!("../../../../../examples/invoices/coolblue1.expected.json"),
+        include_str!("../../../../../examples/invoices/flipkart.expected.json"),
+        include_str!("../../../../../examples/invoices/free_fiber.expected.json"),
+        include_str!("../../../../../examples/invoices/orlen.expected.json"),
+        include_str!("../../../../../examples/invoices/qualityhosting.expected.json"),
+        include_str!("../../../../../examples/invoices/sammymaystone.expected.json"),
+    ] {
+        let expected: Value = serde_json::from_str(expected).unwrap();
+        let supplier = expected["supplier"].as_str().unwrap();
+        assert_eq!(table.find("name", supplier, Likeness::Words).count(), 1, "{supplier}");
+    }
+    assert_eq!(table.len(), 8);
+}
+
 /// Names and rows of a table that may be sent.
 fn sent() -> impl Strategy<Value = (Vec<String>, Vec<Vec<String>>)> {
     let name = "[a-z;,\" \u{feff}é]{0,3}[a-z]".prop_map(|name| name.trim().to_owned());
