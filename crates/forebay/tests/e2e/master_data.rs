@@ -4,7 +4,7 @@ use forebay::sim::SimHandle;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Server, data, definitions, simulator};
+use crate::harness::{Home, PATIENCE, Server, data, definitions, simulator};
 
 const COOLBLUE: &str = "NL91ABNA0417164300";
 const QUALITY: &str = "DE89370400440532013000";
@@ -60,7 +60,7 @@ fn answer(supplier: &str, number: &str, iban: &str) -> String {
 struct Desk {
     server: Server,
     sim: SimHandle,
-    _home: Home,
+    home: Home,
 }
 
 impl Desk {
@@ -71,7 +71,7 @@ impl Desk {
         let home = Home::new();
         let server = Server::start(&home, &sim.base_url());
         server.apply(&(definitions(&sim.base_url(), "", "") + BILL)).await;
-        Self { server, sim, _home: home }
+        Self { server, sim, home }
     }
 
     async fn suppliers(&self, rows: &Value) -> Value {
@@ -195,4 +195,40 @@ async fn of_the_same_invoices_at_once_exactly_one_succeeds() {
     }
     let review = desk.server.get("/v1/reviews").await;
     assert_eq!(data(&review).len(), TIMES - 1);
+}
+
+/// What a job is about is taken with its success or not at all: whatever a crash leaves undone is done again, and is
+/// then no duplicate of itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_around_the_commit_makes_no_duplicate() {
+    for place in ["before_commit", "after_commit"] {
+        let mut desk = Desk::new(&[("1", answer("Coolblue B.V.", "1", COOLBLUE))], 0).await;
+        desk.suppliers(&json!([{"name": "Coolblue B.V.", "iban": COOLBLUE}])).await;
+        let failpoint = format!("commit_step.{place}=abort");
+        let address = desk.sim.base_url();
+        let restarted = |desk: Desk, environment: &[(&str, &str)]| {
+            let Desk { server, sim, home } = desk;
+            server.kill_9();
+            let server = Server::start_with(&home, &address, environment);
+            Desk { server, sim, home }
+        };
+        desk = restarted(desk, &[("FAILPOINTS", &failpoint)]);
+        let text = bill("Coolblue B.V.", "1", COOLBLUE);
+        let body = json!({"task": "bill", "input": {"text": &text}});
+        let submit = desk.server.request(Method::POST, "/v1/jobs").header("Idempotency-Key", "k");
+        // The process may end before it has answered.
+        drop(submit.json(&body).send().await);
+        let ended = std::time::Instant::now();
+        while !desk.server.has_ended() {
+            assert!(ended.elapsed() < PATIENCE, "{place}: the process does not come there");
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        desk = restarted(desk, &[]);
+        let jobs = desk.server.get("/v1/jobs").await;
+        let first = data(&jobs)[0]["job_id"].as_str().unwrap().to_owned();
+        let job = desk.server.settled(&first).await;
+        assert_eq!(job["state"], "SUCCEEDED", "{place}: {job}");
+        let findings = desk.doubts(&text).await;
+        assert!(findings[0].0 == "duplicate" && findings[0].1.contains(&first), "{findings:?}");
+    }
 }
