@@ -95,6 +95,13 @@ pub struct PoolLimits {
     pub max_in_flight: Option<u64>,
 }
 
+impl PoolLimits {
+    /// The limit that a call of so many tokens never fits below, however long it waits.
+    pub fn rules_out(&self, tokens: u64) -> Option<u64> {
+        self.tokens_per_minute.filter(|limit| tokens > *limit)
+    }
+}
+
 /// What a model is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -60,7 +60,8 @@ impl Dimension {
 pub struct Full {
     /// Which limit.
     pub dimension: Dimension,
-    /// When enough will be free again by the passing of time; `None` when a call must end first.
+    /// When enough will be free again by the passing of time; `None` when a call must end first, or the limit
+    /// must be raised because the call alone is larger.
     pub until: Option<Timestamp>,
 }
 
@@ -103,6 +104,9 @@ impl Window {
         if limits.max_in_flight.is_some_and(|limit| self.in_flight >= limit) {
             return Err(Full { dimension: Dimension::InFlight, until: None });
         }
+        if limits.rules_out(call.tokens()).is_some() {
+            return Err(Full { dimension: Dimension::TokensPerMinute, until: None });
+        }
         let fulls = [
             (
                 Dimension::RequestsPerMinute,
@@ -135,8 +139,6 @@ impl Window {
                 return Some(bucket.free_at());
             }
         }
-        // A call larger than the limit itself never fits; accept refuses it, and a limit that was lowered
-        // since keeps it waiting.
         self.buckets.last().map(Bucket::free_at)
     }
 
@@ -198,6 +200,14 @@ mod tests {
     }
 
     #[test]
+    fn a_call_larger_than_the_limit_never_fits_not_even_alone() {
+        let limits = PoolLimits { tokens_per_minute: Some(100), ..PoolLimits::default() };
+        let never = Err(Full { dimension: Dimension::TokensPerMinute, until: None });
+        assert_eq!(Window::default().take(&call(101), &limits, NOW), never);
+        assert!(Window::default().take(&call(100), &limits, NOW).is_ok());
+    }
+
+    #[test]
     fn a_charge_counts_for_a_minute_and_the_slack() {
         let limits = PoolLimits { requests_per_minute: Some(1), ..PoolLimits::default() };
         let mut window = Window::default();
@@ -218,7 +228,7 @@ mod tests {
         /// the provider anywhere within the slack after its grant.
         #[test]
         fn no_sliding_minute_holds_more_than_the_limit(
-            arrivals in proptest::collection::vec((0_i64..9_000, 1_u64..40, 0_i64..500), 1..120),
+            arrivals in proptest::collection::vec((0_i64..9_000, 1_u64..140, 0_i64..500), 1..120),
         ) {
             let limits = PoolLimits {
                 requests_per_minute: Some(7),

@@ -70,6 +70,15 @@ pub trait Accept: Send + Sync {
     /// Looks the idempotency key up and, when it is new, admits the job and commits it with its input, its
     /// first step and its event (I1, I2). A replay of an accepted job passes no admission (I20).
     async fn accept(&self, job: NewJob) -> Result<Result<Accepted, AcceptRefused>, StoreError>;
+
+    /// What an idempotency key stands for already, to a request with that digest. For requests that nothing would
+    /// accept any more, and that may have been accepted when they were first made (I2).
+    async fn accepted_before(
+        &self,
+        tenant: i64,
+        key: String,
+        body_digest: Digest,
+    ) -> Result<Option<Result<Accepted, AcceptRefused>>, StoreError>;
 }
 
 /// Handing jobs out.

@@ -1,11 +1,12 @@
 //! Definitions by revision: the active ones for pools, limits and prices, and each job's own for its task,
 //! schema, prompt and policy.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use forebay_core::definition::{Definitions, Task};
+use forebay_core::money::Price;
 use forebay_store::record::{Actor, Applied, NewRevision, RevisionInfo, RevisionRecord};
 use forebay_store::{Store, StoreError};
 
@@ -32,6 +33,8 @@ pub struct Revisions {
     store: Arc<dyn Store>,
     active: ArcSwap<Revision>,
     loaded: Mutex<HashMap<u32, Arc<Revision>>>,
+    /// What models cost last that the active revision has no more, with the number of the active revision.
+    retired: Mutex<(u32, BTreeMap<String, Price>)>,
 }
 
 /// Why definitions can't be used.
@@ -82,12 +85,51 @@ impl Revisions {
         };
         let active = Arc::new(read(&record)?);
         let loaded = Mutex::new(HashMap::from([(active.number, Arc::clone(&active))]));
-        Ok(Self { store, active: ArcSwap::new(active), loaded })
+        Ok(Self { store, active: ArcSwap::new(active), loaded, retired: Mutex::default() })
     }
 
     /// The active revision.
     pub fn active(&self) -> Arc<Revision> {
         self.active.load_full()
+    }
+
+    /// What models cost now: those of the active revision, and those that were recalled.
+    pub fn prices(&self) -> BTreeMap<String, Price> {
+        let active = self.active();
+        let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut prices = if retired.0 == active.number { retired.1.clone() } else { BTreeMap::new() };
+        prices.extend(active.definitions.models.iter().map(|(name, model)| (name.clone(), model.price)));
+        prices
+    }
+
+    /// Finds out what a model cost last that the active revision has no more and jobs of `oldest` still use. One
+    /// that this build can read in no revision costs nothing: a job of such a revision can't be run either, and the
+    /// next claim says so.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub async fn recall_price(&self, model: &str, oldest: u32) -> Result<(), StoreError> {
+        let active = self.active().number;
+        let mut price = Price::default();
+        for number in (oldest..active).rev() {
+            match self.get(number).await {
+                Err(RevisionError::Store(failure)) => return Err(failure),
+                Err(_) => {}
+                Ok(revision) => {
+                    if let Some(known) = revision.definitions.models.get(model) {
+                        price = known.price;
+                        break;
+                    }
+                }
+            }
+        }
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        if retired.0 != active {
+            *retired = (active, BTreeMap::new());
+        }
+        retired.1.insert(model.to_owned(), price);
+        Ok(())
     }
 
     /// A revision by its number.

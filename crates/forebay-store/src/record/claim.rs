@@ -19,7 +19,7 @@ pub struct Claim {
     pub pool: String,
     /// Its limits now.
     pub limits: PoolLimits,
-    /// What its models cost now.
+    /// What models cost now: those of the definitions, and those that only jobs of older revisions use.
     pub prices: BTreeMap<String, ModelPrice>,
     /// The most jobs to take.
     pub slots: usize,
@@ -43,6 +43,9 @@ pub struct ClaimReply {
     pub full: Option<Full>,
     /// When it is worth asking again even if nothing happens until then.
     pub next: Option<Timestamp>,
+    /// Models of due jobs that the claim gave no price for, with the revision of such a job. Their lanes were
+    /// passed by.
+    pub unpriced: BTreeMap<String, u32>,
 }
 
 /// A job that a worker owns now.

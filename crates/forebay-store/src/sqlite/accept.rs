@@ -1,6 +1,7 @@
 //! Taking jobs in.
 
 use async_trait::async_trait;
+use forebay_core::digest::Digest;
 use forebay_core::event::EventType;
 use forebay_core::id::JobId;
 use forebay_core::job::State;
@@ -20,6 +21,15 @@ impl Accept for SqliteStore {
     async fn accept(&self, job: NewJob) -> Result<Answer, StoreError> {
         self.write("accept", move |tx| accept(tx, &job)).await
     }
+
+    async fn accepted_before(
+        &self,
+        tenant: i64,
+        key: String,
+        body_digest: Digest,
+    ) -> Result<Option<Answer>, StoreError> {
+        self.read(move |tx| stands_for(tx, tenant, &key, body_digest)).await
+    }
 }
 
 /// The key first: a replay of an accepted job passes no admission.
@@ -36,15 +46,20 @@ pub(super) fn accept(tx: &Tx<'_>, job: &NewJob) -> Result<Answer, StoreError> {
 
 /// What the idempotency key stands for already.
 pub(super) fn known(tx: &Tx<'_>, job: &NewJob) -> Result<Option<Answer>, StoreError> {
-    let Some(key) = &job.idempotency_key else {
-        return Ok(None);
-    };
-    let found = tx.row(sql!("accept/find_key"), (job.tenant, key, tx.now.as_millis()), |row| {
+    match &job.idempotency_key {
+        Some(key) => stands_for(tx, job.tenant, key, job.body_digest),
+        None => Ok(None),
+    }
+}
+
+/// What a key stands for, to a request with that digest.
+fn stands_for(tx: &Tx<'_>, tenant: i64, key: &str, wanted: Digest) -> Result<Option<Answer>, StoreError> {
+    let found = tx.row(sql!("accept/find_key"), (tenant, key, tx.now.as_millis()), |row| {
         let mut c = Columns::of(row);
         Ok((c.id()?, c.digest()?, c.maybe_word(State::from_name)?))
     })?;
     Ok(found.map(|(job_id, body_digest, state): (JobId, _, Option<State>)| {
-        if body_digest == job.body_digest {
+        if body_digest == wanted {
             // A key outlives its job; what is gone had ended.
             Ok(Accepted { job_id, state: state.unwrap_or(State::Succeeded), replayed: true })
         } else {

@@ -19,8 +19,10 @@ use crate::{Claims, StoreError};
 
 /// Jobs that become due by time, moved into their lanes by one claim at most.
 const PROMOTED: i64 = 500;
-/// Late jobs that one claim ends at most: the writer has others to serve.
-const EXPIRED: usize = 200;
+/// Jobs at the head of their lanes that one claim sets aside at most: the writer has others to serve.
+const SET_ASIDE: usize = 200;
+/// How long a job is out of its lane that is larger than a limit of the pool: until somebody may have raised it.
+const PARKED: Millis = Millis::from_secs(30);
 
 #[async_trait]
 impl Claims for SqliteStore {
@@ -49,8 +51,8 @@ struct Round<'t, 'c> {
     tenants: HashMap<i64, Tenant>,
     /// Lanes that are empty, or whose tenant has no room of its own.
     passed: HashSet<i64>,
-    /// Heads that were late.
-    expired: usize,
+    /// Heads that were late, or larger than the pool's limit.
+    set_aside: usize,
     reply: ClaimReply,
 }
 
@@ -77,7 +79,7 @@ struct StepNeed {
 /// What came of a lane's turn.
 enum Turn {
     Took(Claimed),
-    /// The head was late and has been ended: the lane has another one.
+    /// The head was late and has been ended, or can't run at all by the pool's limits: the lane has another one.
     Again,
     Passed,
     PoolFull(Full),
@@ -103,7 +105,7 @@ impl<'t, 'c> Round<'t, 'c> {
             turn,
             tenants: HashMap::new(),
             passed: HashSet::new(),
-            expired: 0,
+            set_aside: 0,
             reply: ClaimReply::default(),
         })
     }
@@ -122,14 +124,14 @@ impl<'t, 'c> Round<'t, 'c> {
 
     /// Lets each lane give one job, round after round, until the slots or the pool or the lanes are used up.
     fn take_turns(&mut self) -> Result<(), StoreError> {
-        while self.reply.claimed.len() < self.claim.slots && self.expired < EXPIRED {
+        while self.reply.claimed.len() < self.claim.slots && self.set_aside < SET_ASIDE {
             let Some(tenant) = self.next_lane()? else { break };
             match self.take_from(tenant)? {
                 Turn::Took(claimed) => {
                     self.reply.claimed.push(claimed);
                     self.turn = tenant;
                 }
-                Turn::Again => self.expired += 1,
+                Turn::Again => self.set_aside += 1,
                 Turn::Passed => {
                     self.passed.insert(tenant);
                     self.turn = tenant;
@@ -179,10 +181,16 @@ impl<'t, 'c> Round<'t, 'c> {
             Err(refusal) => return Err(StoreError::Corrupt(format!("{}: {refusal}", head.record.id))),
         };
         let Some(price) = self.claim.prices.get(&head.step.model).copied() else {
-            // The active definitions have no such model in this pool: nothing of this lane can be priced.
+            self.reply.unpriced.insert(head.step.model, head.record.revision);
             return Ok(Turn::Passed);
         };
         let reserved = Reservation::of(head.step.input_tokens, head.step.output_tokens, &price);
+        if self.claim.limits.rules_out(reserved.tokens()).is_some() {
+            // The limit was lowered since the job was accepted. It keeps its place and holds up nobody.
+            let until = self.tx.now.after(PARKED).as_millis();
+            self.tx.execute(sql!("claim/park"), (head.record.id.as_bytes(), until))?;
+            return Ok(Turn::Again);
+        }
         let Some(account) = self.room_of(tenant, &reserved)? else {
             return Ok(Turn::Passed);
         };
@@ -292,7 +300,7 @@ impl<'t, 'c> Round<'t, 'c> {
         let due = self.tx.row(sql!("claim/next_due"), (), |row| Columns::of(row).maybe_time())?.flatten();
         let cooled = Some(self.cooldown_until).filter(|until| *until > self.tx.now);
         let freed = self.reply.full.and_then(|full| full.until);
-        let again = (self.expired == EXPIRED).then_some(self.tx.now);
+        let again = (self.set_aside == SET_ASIDE).then_some(self.tx.now);
         Ok([due, cooled, freed, again].into_iter().flatten().min())
     }
 }

@@ -8,7 +8,7 @@ mod replay;
 
 use std::sync::Arc;
 
-use forebay_core::definition::{AtBudget, Endpoint, Task, TaskKind};
+use forebay_core::definition::{AtBudget, Endpoint, Pool, Task, TaskKind};
 use forebay_core::digest::{Digest, DocumentId};
 use forebay_core::grant::Reservation;
 use forebay_core::id::KeyId;
@@ -46,8 +46,19 @@ pub async fn submit(
     body: &[u8],
 ) -> Result<Accepted, Refused> {
     let submission = Submission::parse(request::json::parse(body)?)?;
-    let job = prepare(app, caller, idempotency_key, submission).await?;
-    app.store.accept(job).await?.map_err(Refused::from)
+    let refused = match prepare(app, caller, idempotency_key.clone(), submission).await {
+        Ok(job) => return app.store.accept(job).await?.map_err(Refused::from),
+        Err(refused) => refused,
+    };
+    let Some(key) = idempotency_key.filter(|_| !matches!(refused, Refused::Store(_))) else {
+        return Err(refused);
+    };
+    // The first try may have been made under definitions, or at a time, that took it: it is the same job then.
+    let body_digest = Submission::parse(request::json::parse(body)?)?.body_digest();
+    match app.store.accepted_before(caller.tenant, key, body_digest).await? {
+        Some(Ok(accepted)) => Ok(accepted),
+        Some(Err(_)) | None => Err(refused),
+    }
 }
 
 /// Everything that is decided about a job before its transaction.
@@ -59,12 +70,18 @@ async fn prepare(
 ) -> Result<NewJob, Refused> {
     let revision = revision(app, &submission).await?;
     let task = task(&revision, &submission)?;
+    let active = app.revisions.active();
+    let pool = pool(&active, task, &submission)?;
     check_input(task, &submission)?;
     check_params(task, &submission)?;
     let document = document(app, caller, &submission.input).await?;
     let document_bytes = document.as_ref().map_or(0, |document| document.bytes);
-    let step = first_step(task, &submission, document_bytes)?;
-    new_job(app, caller, idempotency_key, &revision, task, submission, step).await
+    let step = first_step(task, pool, &submission, document_bytes)?;
+    let price = active.definitions.models.get(&task.model.name).map_or(task.model.price, |model| model.price);
+    let ceiling = Reservation::of(step.input_tokens, step.output_tokens, &price).micros;
+    let job = new_job(app, caller, idempotency_key, &revision, task, submission, step).await?;
+    let refuse_above_budget = (task.at_budget == AtBudget::Refuse).then_some(ceiling);
+    Ok(NewJob { refuse_above_budget, ..job })
 }
 
 /// The revision that the job runs by: the pinned one, else the active one.
@@ -85,6 +102,18 @@ async fn revision(app: &App, submission: &Submission) -> Result<Arc<Revision>, R
 
 fn task<'r>(revision: &'r Revision, submission: &Submission) -> Result<&'r Arc<Task>, Refused> {
     revision.task(&submission.task.name).ok_or_else(|| Refused::unknown_task(&submission.task))
+}
+
+/// The pool as it is now: a task of an older revision runs within today's limits, and not at all without its pool.
+fn pool<'r>(active: &'r Revision, task: &Task, submission: &Submission) -> Result<&'r Pool, Refused> {
+    let name = &task.model.pool.name;
+    active.definitions.pools.get(name).map(|pool| &**pool).ok_or_else(|| {
+        let message = format!(
+            "`{}` runs in the pool `{name}`, which the active revision {} does not have: nothing would run it",
+            submission.task, active.number
+        );
+        Refused::member("/task".to_owned(), message)
+    })
 }
 
 /// Whether the task can work on such an input.
@@ -153,16 +182,20 @@ fn is_text(media_type: &str) -> bool {
 
 /// The first step, refused when it can never run: larger than the model's context, or than a limit per
 /// minute of its pool.
-fn first_step(task: &Task, submission: &Submission, document_bytes: u64) -> Result<NewStep, Refused> {
+fn first_step(
+    task: &Task,
+    pool: &Pool,
+    submission: &Submission,
+    document_bytes: u64,
+) -> Result<NewStep, Refused> {
     let bytes = usize::try_from(document_bytes).unwrap_or(usize::MAX);
     let request = StoredRequest { input: submission.input.clone(), params: submission.params.clone() };
     let step = plan::first(task, &request, bytes);
     let pointer = || format!("/input/{}", submission.input.name());
     plan::check_context(task, bytes).map_err(|failure| Refused::member(pointer(), failure.message))?;
     let tokens = step.input_tokens.saturating_add(step.output_tokens);
-    let limits = &task.model.pool.limits;
-    if let Some(limit) = limits.tokens_per_minute.filter(|limit| tokens > *limit) {
-        let pool = &task.model.pool.name;
+    if let Some(limit) = pool.limits.rules_out(tokens) {
+        let pool = &pool.name;
         let message = format!(
             "the call needs about {tokens} tokens, more than the pool `{pool}` may use in a minute ({limit}): \
              it could never run"
@@ -196,8 +229,6 @@ async fn new_job(
     let now = app.store.now();
     let (not_before, deadline) = times(task, &submission, now)?;
     let body_digest = submission.body_digest();
-    let price = &task.model.price;
-    let ceiling = Reservation::of(first_step.input_tokens, first_step.output_tokens, price).micros;
     Ok(NewJob {
         id: app.store.new_job_id(),
         tenant: caller.tenant,
@@ -223,7 +254,7 @@ async fn new_job(
         replay_of: None,
         first_step,
         max_pending: app.settings.max_pending_jobs,
-        refuse_above_budget: (task.at_budget == AtBudget::Refuse).then_some(ceiling),
+        refuse_above_budget: None,
     })
 }
 

@@ -15,17 +15,13 @@ use serde_json::Value;
 use super::Worker;
 use super::execute::Prepared;
 
-/// Makes the call that a step is about. Pool and credentials are those of the active definitions, task and
-/// model those of the job's own.
+/// Makes the call that a step is about.
 pub(super) async fn make(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> Report {
-    let active = worker.app.revisions.active();
-    let pool = &prepared.task.model.pool;
-    let provider = active.definitions.pools.get(&pool.name).map_or(&pool.provider, |pool| &pool.provider);
-    let target = match target(provider) {
+    let target = match target(&prepared.provider) {
         Ok(target) => target,
         Err(message) => return not_called(message),
     };
-    let deadlines = deadlines(worker, prepared, provider);
+    let deadlines = deadlines(worker, prepared);
     let call = call(prepared);
     let now = worker.app.store.now();
     failpoint::reach("call", "before_send");
@@ -75,9 +71,9 @@ fn not_called(message: String) -> Report {
 }
 
 /// The provider's deadlines, within the task's and what is left of the job's.
-fn deadlines(worker: &Worker, prepared: &Prepared, provider: &Provider) -> Deadlines {
+fn deadlines(worker: &Worker, prepared: &Prepared) -> Deadlines {
     let left = prepared.work.deadline.since(worker.app.store.now());
-    let Deadlines { connect, first_byte, idle, total } = provider.deadlines;
+    let Deadlines { connect, first_byte, idle, total } = prepared.provider.deadlines;
     let total = total.min(prepared.task.attempt_total).min(left.max(Millis::new(1)));
     Deadlines { connect: connect.min(total), first_byte: first_byte.min(total), idle: idle.min(total), total }
 }

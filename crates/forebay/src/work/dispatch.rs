@@ -84,24 +84,23 @@ async fn claim(worker: &Worker, pool: &str, slots: usize) -> Result<ClaimReply, 
         // The active revision has no such pool any more: its jobs wait for one that has.
         return Ok(ClaimReply::default());
     };
-    let prices = active
-        .definitions
-        .models
-        .values()
-        .filter(|model| model.pool.name == pool)
-        .map(|model| (model.name.clone(), model.price))
-        .collect();
     let claim = Claim {
         id: ClaimId::new(worker.app.store.now(), random_bytes()),
         pool: pool.to_owned(),
         limits: definition.limits,
-        prices,
+        prices: worker.app.revisions.prices(),
         slots,
         lease: worker.app.settings.lease,
         worker: worker.name.to_string(),
         build: BUILD,
     };
-    worker.app.store.claim(claim).await
+    let mut reply = worker.app.store.claim(claim).await?;
+    for (model, revision) in &reply.unpriced {
+        worker.app.revisions.recall_price(model, *revision).await?;
+        // Their lanes were passed by: look again at once.
+        reply.next = Some(worker.app.store.now());
+    }
+    Ok(reply)
 }
 
 /// Starts a task for each claimed job, with the slot that it fills.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_core::attempt::Outcome;
-use forebay_core::definition::Task;
+use forebay_core::definition::{Provider, Task};
 use forebay_core::failure::FailureClass;
 use forebay_core::job::Failure;
 use forebay_core::plan::{self, Entry, ModelRequest};
@@ -23,6 +23,9 @@ use super::{Worker, call};
 /// Everything that a step is run with.
 pub(super) struct Prepared {
     pub(super) task: Arc<Task>,
+    /// Who is called: as the active definitions have the task's pool, or as its own had it where it is gone since
+    /// the claim.
+    pub(super) provider: Arc<Provider>,
     pub(super) work: Work,
     pub(super) request: StoredRequest,
     pub(super) document: Arc<str>,
@@ -107,7 +110,15 @@ async fn prepare(worker: &Worker, work: Work) -> Result<Prepared, Failure> {
     }
     let document: Arc<str> = document(worker, &request.input).await?.into();
     let composed = plan::compose(&task, &request, &document, &journal)?;
-    Ok(Prepared { task, work, request, document, journal, composed })
+    let provider = provider(worker, &task);
+    Ok(Prepared { task, provider, work, request, document, journal, composed })
+}
+
+/// Pools and credentials are those of the active definitions, task and model those of the job's own.
+fn provider(worker: &Worker, task: &Task) -> Arc<Provider> {
+    let active = worker.app.revisions.active();
+    let own = &task.model.pool;
+    Arc::clone(&active.definitions.pools.get(&own.name).unwrap_or(own).provider)
 }
 
 async fn read(worker: &Worker, bytes: &Bytes) -> Result<Vec<u8>, Failure> {

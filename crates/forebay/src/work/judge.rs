@@ -241,7 +241,7 @@ fn provenance(
     let model = close.provider_model.clone().unwrap_or_else(|| task.model.provider_model.clone());
     let mut provenance = json!({
         "model": model,
-        "provider": task.model.pool.provider.name,
+        "provider": prepared.provider.name,
         "revision": prepared.work.revision,
         "attempt_id": claimed.attempt_id,
         "datasets": [],

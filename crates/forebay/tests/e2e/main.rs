@@ -18,4 +18,5 @@ mod master_data;
 mod privacy;
 mod real_model;
 mod refusals;
+mod revisions;
 mod shutdown;

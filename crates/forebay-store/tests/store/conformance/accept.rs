@@ -34,6 +34,21 @@ pub async fn same_key_same_request_is_the_same_job(b: &Bundle) {
     assert_eq!(b.all_jobs(b.alpha).await.len(), 1);
 }
 
+/// I2: a repeated request that nothing would take any more is still the first one's job.
+pub async fn a_key_tells_what_it_stands_for(b: &Bundle) {
+    let keyed = b.keyed_job("order-1");
+    let (key, digest) = (keyed.idempotency_key.clone().unwrap(), keyed.body_digest);
+    let job = b.accept(keyed).await;
+    let known = Accepted { job_id: job, state: State::Ready, replayed: true };
+    let store = b.store();
+    assert_eq!(store.accepted_before(b.alpha, key.clone(), digest).await.unwrap(), Some(Ok(known)));
+    let other = Digest::of(b"other");
+    let reused = Some(Err(AcceptRefused::KeyReused { job_id: job }));
+    assert_eq!(store.accepted_before(b.alpha, key.clone(), other).await.unwrap(), reused);
+    assert_eq!(store.accepted_before(b.beta, key.clone(), digest).await.unwrap(), None);
+    assert_eq!(store.accepted_before(b.alpha, "order-2".to_owned(), digest).await.unwrap(), None);
+}
+
 /// I20: what was accepted is answered, also when nothing new is taken.
 pub async fn a_replay_passes_no_admission(b: &Bundle) {
     let job = b.accept(b.keyed_job("order-1")).await;

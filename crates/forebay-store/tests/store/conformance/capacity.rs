@@ -3,10 +3,13 @@
 use forebay_core::attempt::Outcome;
 use forebay_core::definition::PoolLimits;
 use forebay_core::failure::FailureClass;
+use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_core::window::Dimension;
-use forebay_store::record::{AttemptClose, BudgetPeriod, Claim, ClaimReply, TenantSettings, Then};
+use forebay_store::record::{
+    AttemptClose, BudgetPeriod, Claim, ClaimReply, NewJob, NewStep, TenantSettings, Then,
+};
 
 use crate::bundle::{Bundle, closed, failed, not_sent, succeed, succeeded, try_failed, used};
 
@@ -40,6 +43,25 @@ pub async fn tokens_per_minute_hold_at_n(b: &Bundle) {
     let reply = claim_within(b, tokens(299)).await;
     assert_eq!((reply.claimed.len(), binds(&reply)), (1, Some(Dimension::TokensPerMinute)));
     assert_eq!(claim_within(b, tokens(300)).await.claimed.len(), 1);
+}
+
+/// A limit that was lowered since: not even alone does the job exceed it, and it holds up nobody.
+pub async fn a_job_larger_than_the_limit_waits_aside(b: &Bundle) {
+    let step = NewStep { input_tokens: 1_000, ..b.new_step() };
+    let large = b.accept(NewJob { first_step: step, ..b.new_job() }).await;
+    let small = b.accept_one().await;
+    let tokens = |limit| PoolLimits { tokens_per_minute: Some(limit), ..PoolLimits::default() };
+    let reply = claim_within(b, tokens(300)).await;
+    assert_eq!(reply.claimed.iter().map(|claimed| claimed.job_id).collect::<Vec<_>>(), [small]);
+    assert_eq!(b.state(large).await, State::Ready);
+    let events = b.story(large).await;
+    b.wait_secs(29);
+    assert_eq!(claim_within(b, tokens(3_000)).await.claimed, [], "looked at again after a while");
+    b.wait_secs(1);
+    assert_eq!(claim_within(b, tokens(300)).await.claimed, []);
+    b.wait_secs(30);
+    assert_eq!(b.story(large).await, events, "waiting is no event");
+    assert_eq!(claim_within(b, tokens(3_000)).await.claimed[0].job_id, large);
 }
 
 pub async fn calls_in_flight_hold_at_n(b: &Bundle) {

@@ -142,7 +142,9 @@ pub async fn many_late_jobs_are_ended_by_several_claims(b: &Bundle) {
 pub async fn a_model_without_a_price_is_not_claimed(b: &Bundle) {
     let job = b.accept_one().await;
     let unpriced = Claim { prices: BTreeMap::new(), ..b.new_claim() };
-    assert_eq!(b.take(unpriced).await.claimed, []);
+    let reply = b.take(unpriced).await;
+    let revision = b.job(job).await.revision;
+    assert_eq!((reply.claimed, reply.unpriced), (vec![], [("small".to_owned(), revision)].into()));
     assert_eq!(b.claim_ids(1).await, [job]);
 }
 

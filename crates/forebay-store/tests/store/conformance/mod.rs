@@ -34,6 +34,7 @@ macro_rules! cases {
                 same_key_other_request_is_refused_and_leaves_no_trace,
                 the_same_key_of_two_tenants_is_two_keys,
                 many_at_once_with_one_key_are_one_job,
+                a_key_tells_what_it_stands_for,
                 a_tenant_is_full_at_its_limit_and_not_before,
                 a_tenant_that_is_full_is_free_again_when_a_job_ends,
                 the_system_is_full_at_its_limit_and_not_before,
@@ -84,6 +85,7 @@ macro_rules! cases {
             capacity {
                 requests_per_minute_hold_at_n,
                 tokens_per_minute_hold_at_n,
+                a_job_larger_than_the_limit_waits_aside,
                 calls_in_flight_hold_at_n,
                 the_window_frees_after_a_minute_and_the_slack,
                 the_window_outlives_a_restart,

@@ -74,6 +74,7 @@ impl Facts {
         let reasons = [
             self.paused(queue),
             behind_its_key(queue),
+            self.too_large(queue),
             self.not_due(queue),
             self.cooldown(queue),
             self.budget(queue),
@@ -94,14 +95,27 @@ impl Facts {
 
     fn paused(&self, queue: &Queue) -> Option<Waiting> {
         let pool = &queue.pool.name;
-        let detail =
-            format!("The active definitions have no pool `{pool}`, so nothing is called through it.");
+        let detail = format!(
+            "The active definitions have no pool `{pool}`, so nothing is called through it until a revision has it again."
+        );
         self.limits.is_none().then(|| waiting("paused", detail, None))
+    }
+
+    /// A limit was lowered below what the call needs alone.
+    fn too_large(&self, queue: &Queue) -> Option<Waiting> {
+        let tokens = self.reservation(queue).tokens();
+        let limit = self.limits?.rules_out(tokens)?;
+        let pool = &queue.pool.name;
+        let detail = format!(
+            "The call may need {tokens} tokens, and by the active definitions pool `{pool}` takes {limit} in a minute. \
+             It goes on when the limit is raised; other jobs are not held up."
+        );
+        Some(waiting("pool_limit", detail, None))
     }
 
     fn not_due(&self, queue: &Queue) -> Option<Waiting> {
         let at = queue.job.job.available_at;
-        if at <= self.now {
+        if at <= self.now || (!is_retry(queue) && self.too_large(queue).is_some()) {
             return None;
         }
         let Some(failure) = queue.job.job.failure.as_ref().filter(|_| is_retry(queue)) else {
@@ -135,7 +149,7 @@ impl Facts {
     }
 
     fn pool_limit(&self, queue: &Queue) -> Option<Waiting> {
-        let full = self.full(queue)?;
+        let full = self.full(queue).filter(|_| self.too_large(queue).is_none())?;
         let pool = &queue.pool.name;
         let detail = match full.until {
             Some(until) => format!(
