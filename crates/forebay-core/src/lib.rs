@@ -20,6 +20,8 @@ pub mod digest;
 pub mod event;
 pub mod extract;
 pub mod failure;
+#[cfg(test)]
+mod fuzz;
 pub mod grant;
 pub mod id;
 pub mod job;

@@ -10,6 +10,10 @@ pub const DECOMPRESSION_RATIO: usize = 20;
 pub const JSON_DEPTH: usize = 64;
 /// Members and elements in a job's request, over all levels.
 pub const JSON_MEMBERS: usize = 10_000;
+/// Header fields of a request; what reads requests holds it by itself.
+pub const HEADER_FIELDS: usize = 100;
+/// Texts that one job may embed.
+pub const EMBED_TEXTS: usize = 2_048;
 /// Visible ASCII characters of an idempotency key.
 pub const IDEMPOTENCY_KEY_CHARS: usize = 255;
 /// Members of a job's metadata.
@@ -66,3 +70,64 @@ pub const BODY_SECONDS: u64 = 30;
 pub const LONG_POLL_SECONDS: u64 = 60;
 /// Characters of an ordering key, a correlation id or a series key.
 pub const KEY_CHARS: usize = 255;
+
+/// One published limit.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    /// What is limited.
+    pub what: &'static str,
+    /// How much it may be.
+    pub most: usize,
+    /// Of what.
+    pub unit: &'static str,
+    /// What happens to more.
+    pub beyond: &'static str,
+}
+
+const fn limit(what: &'static str, most: usize, unit: &'static str, beyond: &'static str) -> Limit {
+    Limit { what, most, unit, beyond }
+}
+
+const TOO_LARGE: &str = "413 `too_large`";
+const HEAD: &str = "431 `too_large`";
+const JSON: &str = "400 `invalid_json`";
+const MEMBER: &str = "400 `invalid_member`";
+const PARAMETER: &str = "400 `invalid_parameter`";
+const QUOTA: &str = "429 `quota_exceeded`";
+const ATTEMPT: &str = "the attempt fails with `too_large`";
+
+/// The limits that callers and operators read, in the order of the documentation.
+pub const PUBLISHED: [Limit; 32] = [
+    limit("head of a request", REQUEST_HEAD_BYTES, "bytes", HEAD),
+    limit("headers of a request", HEADER_FIELDS, "fields", HEAD),
+    limit("body of a request, after decompression", REQUEST_BODY_BYTES, "bytes", TOO_LARGE),
+    limit("growth of a body by decompression", DECOMPRESSION_RATIO, "times", TOO_LARGE),
+    limit("time to send a head", HEAD_SECONDS as usize, "seconds", "the connection is closed"),
+    limit("time to send each 4 MB of a body", BODY_SECONDS as usize, "seconds", "408 `request_timeout`"),
+    limit("levels of JSON", JSON_DEPTH, "levels", JSON),
+    limit("members and elements of JSON, over all levels", JSON_MEMBERS, "members", JSON),
+    limit("idempotency key", IDEMPOTENCY_KEY_CHARS, "visible ASCII characters", PARAMETER),
+    limit("metadata of a job", METADATA_MEMBERS, "members", MEMBER),
+    limit("name in metadata", METADATA_KEY_CHARS, "characters", MEMBER),
+    limit("value in metadata", METADATA_VALUE_CHARS, "characters", MEMBER),
+    limit("ordering key, correlation id, series key", KEY_CHARS, "characters", MEMBER),
+    limit("texts to embed in a job", EMBED_TEXTS, "texts", MEMBER),
+    limit("document", DOCUMENT_BYTES, "bytes", TOO_LARGE),
+    limit("dataset, as it is sent", DATASET_BYTES, "bytes", TOO_LARGE),
+    limit("rows of a dataset", DATASET_ROWS, "rows", MEMBER),
+    limit("columns of a dataset", DATASET_COLUMNS, "columns", MEMBER),
+    limit("name of a column", DATASET_COLUMN_CHARS, "characters", MEMBER),
+    limit("value in a dataset", DATASET_CELL_BYTES, "bytes", MEMBER),
+    limit("datasets of a tenant", DATASETS_PER_TENANT, "datasets", QUOTA),
+    limit("JSON Schema of a task", SCHEMA_BYTES, "bytes", MEMBER),
+    limit("note on a dead letter", NOTE_CHARS, "characters", MEMBER),
+    limit("notes on a dead letter", NOTES, "notes", "409 `conflict`"),
+    limit("page of a list", LIST_PAGE, "entries", PARAMETER),
+    limit("wait by `Prefer`", LONG_POLL_SECONDS as usize, "seconds", "it is shortened to that"),
+    limit("open event streams of a tenant", STREAMS_PER_TENANT, "streams", QUOTA),
+    limit("open event streams of a process", STREAMS_PER_PROCESS, "streams", "503 `overloaded`"),
+    limit("reply of a provider", PROVIDER_REPLY_BYTES, "bytes", ATTEMPT),
+    limit("line of a provider's stream", PROVIDER_LINE_BYTES, "bytes", ATTEMPT),
+    limit("message from outside", MESSAGE_CHARS, "characters", "it is cut"),
+    limit("input or result in a row", INLINE_BYTES, "bytes", "it goes to the blob store"),
+];

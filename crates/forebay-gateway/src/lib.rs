@@ -13,6 +13,8 @@ mod call;
 mod deadline;
 mod exchange;
 mod failed;
+#[cfg(test)]
+mod fuzz;
 mod gateway;
 mod openai;
 mod outgoing;

@@ -23,6 +23,8 @@ mod doubt;
 mod duplicates;
 mod evidence;
 mod finding;
+#[cfg(test)]
+mod fuzz;
 mod iban;
 mod iso4217;
 mod lenient;

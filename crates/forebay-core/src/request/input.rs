@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::digest::DocumentId;
+use crate::limits::EMBED_TEXTS;
 use crate::request::canonical;
 use crate::request::fault::{Faults, MemberFault, child};
 use crate::request::members::{Members, kind, quoted};
@@ -19,9 +20,6 @@ pub enum Input {
     /// The text of a document.
     Text(String),
 }
-
-/// Texts that one job may embed; what OpenAI's endpoint takes in one call.
-pub const EMBED_TEXTS: usize = 2_048;
 
 /// Who speaks in a message.
 pub const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use forebay::http::Code;
 use forebay_core::failure::{Charge, FailureClass, Fault, Retry};
 use forebay_core::lifecycle::TABLE;
+use forebay_core::limits;
 
 use crate::source::{SOURCES, Source, files};
 use crate::{none, root};
@@ -70,6 +71,14 @@ fn problems_are_documented_as_they_are() {
         vec![code(facts.name), status, facts.cause.to_owned(), facts.fix.to_owned()]
     });
     same_table("docs/problems.md", &["code", "status", "cause", "fix"], &rows, "http::Code::facts");
+}
+
+#[test]
+fn limits_are_documented_as_they_are() {
+    let rows = limits::PUBLISHED.map(|limit| {
+        vec![limit.what.to_owned(), format!("{} {}", limit.most, limit.unit), limit.beyond.to_owned()]
+    });
+    same_table("docs/limits.md", &["what", "most", "beyond it"], &rows, "limits::PUBLISHED");
 }
 
 fn code(name: &str) -> String {

@@ -1,8 +1,10 @@
 //! The schema of a submission, with the bounds that its parser holds. What depends on the task (which input,
 //! which parameters) or on the time is not in it.
 
-use forebay_core::limits::{KEY_CHARS, METADATA_KEY_CHARS, METADATA_MEMBERS, METADATA_VALUE_CHARS};
-use forebay_core::request::input::{EMBED_TEXTS, ROLES};
+use forebay_core::limits::{
+    EMBED_TEXTS, KEY_CHARS, METADATA_KEY_CHARS, METADATA_MEMBERS, METADATA_VALUE_CHARS,
+};
+use forebay_core::request::input::ROLES;
 use serde_json::{Value, json};
 
 use super::schemas::NAME;

@@ -10,6 +10,7 @@ mod events;
 mod foreign;
 mod jobs;
 mod letters;
+mod limits;
 mod outer;
 mod revisions;
 mod server;
