@@ -65,7 +65,7 @@ async fn make_call(
 ) -> Result<Report, Verdict> {
     tokio::select! {
         biased;
-        () = lost.cancelled() => Err(judge::dropped("the job was taken from this worker during the call")),
+        () = lost.cancelled() => Err(judge::dropped(prepared)),
         () = worker.hand_back.cancelled() => Err(judge::handed_back(prepared)),
         report = call::make(worker, prepared, claimed) => Ok(report),
     }

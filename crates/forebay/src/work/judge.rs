@@ -46,11 +46,11 @@ pub(super) fn released() -> Verdict {
     Verdict { close: closed(Outcome::FailedBeforeSend), then: Then::Release }
 }
 
-/// The job belongs to somebody else: the commit will find that out, and keep this as evidence.
-pub(super) fn dropped(why: &str) -> Verdict {
-    let failure = Failure::new(FailureClass::WorkerLost, why);
-    let close = AttemptClose { failure: Some(failure), ..closed(Outcome::Unknown) };
-    Verdict { close, then: Then::Release }
+/// The lease is lost, and with it perhaps the job. Where somebody took it, the commit finds that out and keeps this
+/// as evidence; where nobody has yet, it is a try of which nobody knows whether it was billed, like any other.
+pub(super) fn dropped(prepared: &Prepared) -> Verdict {
+    let failure = Failure::new(FailureClass::WorkerLost, "the worker lost its lease during the call");
+    failed(prepared, closed(Outcome::Unknown), failure, None)
 }
 
 /// The process stops, and the call would take too long.

@@ -53,6 +53,25 @@ async fn a_second_process_on_the_same_store_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_dropped_for_want_of_a_lease_counts_as_a_try() {
+    let sim = simulator(&json!({"rules": [{"fault": "hang"}]})).await;
+    let home = Home::new();
+    // Nobody takes the job: that the lease is lost, only the worker itself finds out.
+    let lease = [("FOREBAY_LEASE_MS", "900"), ("FOREBAY_HEARTBEAT_MS", "300"), ("FOREBAY_ROLES", "api,work")];
+    let server = Server::start_with(&home, &sim.base_url(), &lease);
+    server.apply(&crate::harness::definitions(&sim.base_url(), "", "on_unknown = \"once\"")).await;
+    let job_id = server.submit(&json!({"task": "chat", "input": {"prompt": "wait"}})).await;
+    eventually("the call is under way", || sim.requests(0).len() == 1).await;
+    server.signal("STOP");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    server.signal("CONT");
+    let job = server.settled(&job_id).await;
+    let failed = (&json!("FAILED_TERMINAL"), &json!("worker_lost"));
+    assert_eq!((&job["state"], &job["failure"]["class"]), failed, "{job}");
+    assert_eq!(sim.requests(0).len(), 1, "it may have been billed, so it is not made again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_stood_still_beyond_its_lease_does_nothing_twice_without_a_record() {
     let sim = simulator(&json!({"rules": [{"times": 4, "first_token_ms": 700}, {"reply": "now"}]})).await;
     let home = Home::new();
