@@ -3,6 +3,7 @@
 //! * [`http`] answers callers, [`accept`] takes their jobs in, [`work`] runs them, [`maintain`] does what nobody
 //!   asks for. They meet in [`app`] and share nothing but the store.
 //! * [`definitions`] reads what tasks, models and pools are; [`revisions`] keeps them by number.
+//! * [`verify`] judges a store from outside, by its records, and shares nothing with the rest.
 //! * [`service`] starts and ends all of it; [`cli`] is the command line; [`sim`] is a provider for tests.
 
 pub mod accept;
@@ -19,4 +20,5 @@ pub mod revisions;
 pub mod runtime;
 pub mod service;
 pub mod sim;
+pub mod verify;
 pub mod work;

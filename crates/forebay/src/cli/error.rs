@@ -34,6 +34,9 @@ pub enum CliError {
         /// What the operating system says.
         reason: String,
     },
+    /// The store can't be opened.
+    #[error("{0}\n  fix: name the database with --store sqlite:PATH")]
+    NoStore(String),
     /// The server answered that it did not do it.
     #[error("{0}")]
     Problem(Box<Problem>),
@@ -69,6 +72,7 @@ impl CliError {
             }
             whole @ (CliError::Configuration(_)
             | CliError::Definitions(_)
+            | CliError::NoStore(_)
             | CliError::Unreachable { .. }
             | CliError::Interrupted
             | CliError::OutputClosed) => whole,
@@ -80,7 +84,7 @@ impl CliError {
         match self {
             CliError::Usage { .. } | CliError::Configuration(_) | CliError::Definitions(_) => Exit::Usage,
             CliError::Failed(_) => Exit::Failed,
-            CliError::Unreachable { .. } => Exit::Unreachable,
+            CliError::Unreachable { .. } | CliError::NoStore(_) => Exit::Unreachable,
             CliError::Problem(problem) if (400..500).contains(&problem.status) => Exit::Refused,
             CliError::Problem(_) => Exit::Failed,
             CliError::Interrupted => Exit::Interrupted,
@@ -97,6 +101,7 @@ impl CliError {
             | CliError::Definitions(_)
             | CliError::Failed(_)
             | CliError::Unreachable { .. }
+            | CliError::NoStore(_)
             | CliError::Interrupted
             | CliError::OutputClosed => None,
         }
@@ -135,6 +140,7 @@ mod tests {
             (CliError::Definitions(String::new()), 2),
             (CliError::Failed(String::new()), 1),
             (unreachable, 5),
+            (CliError::NoStore(String::new()), 5),
             (problem(400), 6),
             (problem(429), 6),
             (problem(500), 1),

@@ -11,6 +11,7 @@ Run it:
   sim       Run a simulated provider, with limits and faults
   migrate   Bring a database to this version while no server runs
   doctor    Look for what is wrong with a server or a database
+  verify    Judge a store from its records: nothing lost, nothing twice
   bench     Measure how much this machine does
 
 Jobs:
@@ -63,6 +64,12 @@ pub const SIM: &str = "\
 Examples:
   forebay sim
   forebay sim --scenario rate-limited.toml --time-scale 60 --log requests.jsonl";
+
+/// Examples of `forebay verify`.
+pub const VERIFY: &str = "\
+Examples:
+  forebay verify --store sqlite:/var/lib/forebay/forebay.db
+  forebay verify --store sqlite:test.db --sim-log calls.jsonl --client-log client.jsonl --drained --json";
 
 /// Examples of `forebay bench`.
 pub const BENCH: &str = "\

@@ -38,6 +38,7 @@ mod tenant;
 mod tests;
 mod tour;
 pub mod values;
+mod verify;
 mod watch;
 
 use std::future::Future;
@@ -114,6 +115,9 @@ enum Command {
     /// Looks for what is wrong with a server, or with a database that no server has open
     #[command(after_help = help::DOCTOR)]
     Doctor(doctor::DoctorArgs),
+    /// Judges whether a store holds what it promises, from its records and from logs
+    #[command(after_help = help::VERIFY)]
+    Verify(verify::VerifyArgs),
     /// Measures how much this machine does
     #[command(after_help = help::BENCH)]
     Bench(bench::BenchArgs),
@@ -167,6 +171,7 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         // Each migration is one transaction: whoever ends the process leaves a whole database.
         Command::Migrate(args) => migrate::run(args, output).await,
         Command::Doctor(args) => as_client(doctor::run(args, output)).await,
+        Command::Verify(args) => verify::run(args, output).await,
         Command::Bench(args) => until_signal(bench::run(args, output)).await,
         Command::BenchFloor(args) => until_signal(bench::floor::run(args, output)).await,
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
+
 use super::Sim;
 use super::ledger::{Ended, Outcome};
 use super::rules::Applied;
@@ -67,6 +69,15 @@ impl Call {
     pub(super) fn answered(&mut self, status: u16) {
         self.status = Some(status);
         self.sim.ledger().change(self.seq, |row| row.status = Some(status));
+    }
+
+    /// An error answer goes out; writes down how long it asks the client to wait.
+    pub(super) fn asks_to_wait(&self, headers: &HeaderMap) {
+        let number = |name: &str| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
+        let wait = number("retry-after-ms").or_else(|| number("retry-after").map(|seconds| seconds * 1_000));
+        if wait.is_some() {
+            self.sim.ledger().change(self.seq, |row| row.retry_after_ms = wait);
+        }
     }
 
     /// More tokens go out.

@@ -69,6 +69,8 @@ pub struct Row {
     pub ended_us: Option<u64>,
     /// How it ended.
     pub ended: Ended,
+    /// How long an error answer asked the client to wait, in milliseconds.
+    pub retry_after_ms: Option<u64>,
 }
 
 /// A row as one line of the log.
@@ -92,6 +94,7 @@ struct Line<'a> {
     counted_tokens: Option<u64>,
     rule: Option<&'a str>,
     limit: Option<&'a str>,
+    retry_after_ms: Option<u64>,
 }
 
 impl Serialize for Row {
@@ -115,6 +118,7 @@ impl Serialize for Row {
             counted_tokens: self.counted_tokens,
             rule: self.rule.as_deref(),
             limit: self.limit,
+            retry_after_ms: self.retry_after_ms,
         };
         line.serialize(serializer)
     }
@@ -287,6 +291,7 @@ fn row_of(seq: u64, now: Micros, call: Arrival, verdict: &Result<(), Refusal>) -
         started_us: now,
         ended_us: None,
         ended: Ended::Running,
+        retry_after_ms: None,
     }
 }
 

@@ -156,6 +156,7 @@ fn arrive(sim: &Arc<Sim>, active: &Active, identity: &Identity, ask: Option<&Ask
 
 /// Answers with an error in one piece.
 fn refuse(mut call: Call, error: ApiError) -> Response {
+    call.asks_to_wait(&error.headers);
     call.complete(error.status.as_u16(), 0);
     error.into_response()
 }
@@ -221,6 +222,7 @@ async fn before_answer(
                 exchange.pace.first_token().await;
             }
             let error = ApiError::of_fault(fault, time_scale);
+            exchange.call.asks_to_wait(&error.headers);
             Err(exchange.whole(error.status, error.head(), error.body, 0))
         }
         Some(Fault::Redirect { status, location }) => {

@@ -1,26 +1,24 @@
-//! kill -9 under load, again and again, checked from outside: the client's log of what was accepted, the
-//! simulator's log of what was called, and what the store says of both.
+//! A loaded server is killed, stopped and started again in every way that there is, and `forebay verify` judges what
+//! is left: the client's log of what was accepted, the provider's log of what was called, and the store.
+//!
+//! `FOREBAY_CRASH_ROUNDS` and `FOREBAY_CRASH_SEED` choose how many rounds and which; a seed tells the whole plan.
+//! `FOREBAY_CRASH_REPORT` names a file that gets the report.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use forebay::sim::{Row, SimHandle};
-use reqwest::{Method, StatusCode};
+use forebay::sim::SimHandle;
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, RwLock};
+use tokio::sync::RwLock;
 
-use crate::harness::{Home, PATIENCE, Server, client, data, definitions, simulator};
-use crate::journey::events;
+use crate::harness::{Home, PATIENCE, Server, client, definitions};
+use crate::judge::{Answer, ClientLog, all_holds, logged_simulator};
 
-/// Rounds of one run; a script runs more of them with other seeds.
-fn rounds() -> u32 {
-    std::env::var("FOREBAY_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
-}
-
-fn seed() -> u64 {
-    std::env::var("FOREBAY_CRASH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(7_120)
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
 /// A small generator, so that a seed tells the whole story (xorshift64*, Vigna 2016).
@@ -33,72 +31,260 @@ impl Chance {
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
     }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[usize::try_from(self.below(choices.len() as u64)).expect("small")]
+    }
 }
+
+/// How a round ends the process, or tries to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// kill -9 at any moment.
+    Kill,
+    /// The process ends itself at a fail point.
+    FailPoint(&'static str, u64),
+    /// It stands still beyond its lease, goes on, and is killed later.
+    Stop,
+    /// It is killed again and again while it starts.
+    Storm,
+}
+
+impl Kind {
+    fn choose(chance: &mut Chance) -> Self {
+        match chance.below(10) {
+            0..=3 => Kind::Kill,
+            4..=7 => Kind::FailPoint(chance.one_of(PLACES), 1 + chance.below(12)),
+            8 => Kind::Stop,
+            _ => Kind::Storm,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Kill => "kill -9 at any moment",
+            Kind::FailPoint(..) => "ended at a fail point",
+            Kind::Stop => "stopped beyond the lease, then let go on",
+            Kind::Storm => "killed while starting, several times",
+        }
+    }
+}
+
+/// Fail points that the load of a round comes to.
+const PLACES: &[&str] = &[
+    "accept.before_commit",
+    "accept.after_commit",
+    "submit.before_answer",
+    "claim.before_commit",
+    "claim.after_commit",
+    "call.before_send",
+    "call.after_reply",
+    "commit_step.before_commit",
+    "commit_step.after_commit",
+    "extend.before_commit",
+    "extend.after_commit",
+    "rescue.before_commit",
+    "rescue.after_commit",
+    "cancel.before_commit",
+    "cancel.after_commit",
+    "expire.before_commit",
+    "expire.after_commit",
+];
 
 /// Where the server is at the moment, for the callers.
 type Address = Arc<RwLock<Option<(String, String)>>>;
 
-/// Accepted jobs by the idempotency key that they were submitted with.
-type Log = Arc<Mutex<BTreeMap<String, String>>>;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn no_accepted_job_is_lost_and_no_call_is_unexplained() {
-    let scenario = json!({
-        "seed": seed(),
-        "defaults": {"first_token_ms": {"min": 5, "max": 60}, "per_token_ms": 1, "output_tokens": 8},
-        "rules": [
-            {"probability": 0.03, "fault": {"kind": "status", "status": 500}},
-            {"probability": 0.03, "fault": {"kind": "cut", "after_chunks": 2}},
-            {"probability": 0.02, "fault": {"kind": "status", "status": 429, "retry_after": 0.2}},
-        ],
-    });
-    let sim = simulator(&scenario).await;
-    let home = Home::new();
-    let task = "on_unknown = \"retry\"\n[tasks.chat.retry]\nmax_attempts = 50\nbase_ms = 20\ncap_ms = 200\nmax_deferrals = 1000";
-    let mut chance = Chance(seed());
-    let mut server = Server::start(&home, &sim.base_url());
-    server.apply(&definitions(&sim.base_url(), "max_in_flight = 24", task)).await;
-
-    let address: Address = Arc::new(RwLock::new(Some((server.url.clone(), server.key.clone()))));
-    let log = Log::default();
-    let stop = Arc::new(AtomicBool::new(false));
-    let callers: Vec<_> = (0..4)
-        .map(|nth| tokio::spawn(call_in(nth, Arc::clone(&address), Arc::clone(&log), Arc::clone(&stop))))
-        .collect();
-    for _ in 0..rounds() {
-        tokio::time::sleep(Duration::from_millis(150 + chance.below(450))).await;
-        *address.write().await = None;
-        server.kill_9();
-        server = Server::start(&home, &sim.base_url());
-        *address.write().await = Some((server.url.clone(), server.key.clone()));
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_is_lost_and_nothing_unexplained_however_the_process_ends() {
+    let (rounds, seed) =
+        (from_environment("FOREBAY_CRASH_ROUNDS", 20), from_environment("FOREBAY_CRASH_SEED", 7_120));
+    let began = std::time::Instant::now();
+    let mut run = Run::new(seed).await;
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for _ in 0..rounds {
+        let kind = Kind::choose(&mut run.chance);
+        *kinds.entry(kind.name()).or_default() += 1;
+        run.round(kind).await;
     }
-    stop.store(true, Ordering::SeqCst);
-    for caller in callers {
-        caller.await.unwrap();
+    let server = run.finish().await;
+    drained(&server).await;
+    server.kill_9();
+    let report = all_holds(&run.home, &["--drained"]);
+    let figures = &report["figures"];
+    assert!(figures["promised"].as_u64() > Some(100), "{figures}");
+    let same = [("lost", 0), ("unexplained_calls", 0), ("money_difference_micros", 0)];
+    assert!(same.iter().all(|(figure, zero)| figures[*figure] == *zero), "{figures}");
+    if let Ok(path) = std::env::var("FOREBAY_CRASH_REPORT") {
+        let took = began.elapsed().as_secs();
+        std::fs::write(path, written(rounds, seed, &kinds, run.kills, took, &report)).unwrap();
     }
-    let log = log.lock().await.clone();
-    assert!(log.len() > 100, "only {} jobs were accepted", log.len());
-    judge(&server, &sim, &log).await;
 }
 
-/// Submits jobs until told to stop; a job counts as accepted when a 202 names it. What got no answer is asked
-/// again under the same key, also of a server that was started anew.
-async fn call_in(nth: usize, address: Address, log: Log, stop: Arc<AtomicBool>) {
+/// One run: a store, its provider, callers, and what happens to the server.
+struct Run {
+    chance: Chance,
+    home: Home,
+    sim: SimHandle,
+    server: Option<Server>,
+    address: Address,
+    stop: Arc<AtomicBool>,
+    callers: Vec<tokio::task::JoinHandle<()>>,
+    /// How often the process ended.
+    kills: u64,
+}
+
+impl Run {
+    async fn new(seed: u64) -> Self {
+        let home = Home::new();
+        let scenario = json!({
+            "seed": seed,
+            "defaults": {"first_token_ms": {"min": 5, "max": 60}, "per_token_ms": 1, "output_tokens": 8},
+            "rules": [
+                {"match": {"contains": "[slow]"}, "first_token_ms": {"min": 300, "max": 900}},
+                {"probability": 0.03, "fault": {"kind": "status", "status": 500}},
+                {"probability": 0.03, "fault": {"kind": "cut", "after_chunks": 2}},
+                {"probability": 0.02, "fault": {"kind": "status", "status": 429, "retry_after": 0.2}},
+                {"probability": 0.02, "fault": {"kind": "status", "status": 503, "retry_after": 0.1}},
+            ],
+        });
+        let sim = logged_simulator(&home, &scenario).await;
+        let server = Server::start(&home, &sim.base_url());
+        let task = "on_unknown = \"retry\"\nattempt_total_ms = 5000\n[tasks.chat.retry]\nmax_attempts = 50\n\
+                    base_ms = 20\ncap_ms = 200\nmax_deferrals = 1000\ncommit_margin_ms = 50";
+        server.apply(&definitions(&sim.base_url(), "max_in_flight = 24", task)).await;
+        let address: Address = Arc::new(RwLock::new(Some((server.url.clone(), server.key.clone()))));
+        let log = Arc::new(ClientLog::of(&home));
+        let stop = Arc::new(AtomicBool::new(false));
+        let shared = || (Arc::clone(&address), Arc::clone(&log), Arc::clone(&stop));
+        let mut callers: Vec<_> = (0..4).map(|nth| tokio::spawn(call_in(nth, shared()))).collect();
+        callers.push(tokio::spawn(follow(shared())));
+        Self { chance: Chance(seed), home, sim, server: Some(server), address, stop, callers, kills: 0 }
+    }
+
+    fn environment(&self, failpoints: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("FOREBAY_LEASE_MS", "900".to_owned()),
+            ("FOREBAY_HEARTBEAT_MS", "100".to_owned()),
+            ("FAILPOINTS", failpoints.to_owned()),
+        ]
+    }
+
+    fn start(&self, failpoints: &str) -> Result<Server, String> {
+        let environment = self.environment(failpoints);
+        let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        Server::try_start(&self.home, &self.sim.base_url(), &environment)
+    }
+
+    async fn round(&mut self, kind: Kind) {
+        let plan = match kind {
+            Kind::FailPoint(place, nth) => format!("{place}=abort@{nth}"),
+            Kind::Kill | Kind::Stop | Kind::Storm => String::new(),
+        };
+        self.restart(&plan).await;
+        match kind {
+            Kind::Kill => self.wait(100, 600).await,
+            Kind::FailPoint(..) => self.until_it_ends().await,
+            Kind::Stop => {
+                self.wait(100, 400).await;
+                self.signal("STOP");
+                self.wait(1_000, 1_500).await;
+                self.signal("CONT");
+                self.wait(50, 400).await;
+            }
+            Kind::Storm => {
+                for _ in 0..2 + self.chance.below(4) {
+                    self.end().await;
+                    let mut starting = Server::spawn(&self.home, &self.sim.base_url());
+                    tokio::time::sleep(Duration::from_millis(self.chance.below(150))).await;
+                    starting.kill().expect("SIGKILL");
+                    starting.wait().expect("its end");
+                    self.kills += 1;
+                }
+            }
+        }
+    }
+
+    /// Ends the process, and starts another that plans this. One that ends while it starts is started again, with
+    /// nothing planned.
+    async fn restart(&mut self, plan: &str) {
+        self.end().await;
+        let server = self.start(plan).or_else(|_| {
+            self.kills += 1;
+            self.start("")
+        });
+        let server = server.unwrap_or_else(|said| panic!("the server does not start: {said}"));
+        *self.address.write().await = Some((server.url.clone(), server.key.clone()));
+        self.server = Some(server);
+    }
+
+    async fn end(&mut self) {
+        *self.address.write().await = None;
+        if let Some(server) = self.server.take() {
+            server.kill_9();
+            self.kills += 1;
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        self.server.as_ref().expect("a server").signal(name);
+    }
+
+    async fn wait(&mut self, from: u64, to: u64) {
+        tokio::time::sleep(Duration::from_millis(from + self.chance.below(to - from))).await;
+    }
+
+    /// Until the process has come to its fail point; a place that the load does not come to in time is left at that.
+    async fn until_it_ends(&mut self) {
+        let began = std::time::Instant::now();
+        while began.elapsed() < Duration::from_secs(2) {
+            if self.server.as_mut().is_none_or(Server::has_ended) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn finish(&mut self) -> Server {
+        self.restart("").await;
+        self.stop.store(true, Ordering::SeqCst);
+        let callers = std::mem::take(&mut self.callers);
+        for caller in callers {
+            caller.await.unwrap();
+        }
+        self.server.take().expect("a server")
+    }
+}
+
+type Shared = (Address, Arc<ClientLog>, Arc<AtomicBool>);
+
+/// Submits jobs until told to stop. What got no answer is asked again under the same key, also of a server that
+/// was started anew. Some are slow, some come one after the other, some are late, some are cancelled.
+async fn call_in(nth: u64, (address, log, stop): Shared) {
     let http = client();
-    for count in 0.. {
+    for count in 0_u64.. {
         let key = format!("caller-{nth}-{count}");
-        let body = json!({"task": "chat", "input": {"prompt": format!("say {key}")}});
+        let mark = if count % 9 == 0 { "[slow]" } else { "" };
+        let prompt = format!("say {key} {mark} and nothing else, please");
+        let mut body = json!({"task": "chat", "input": {"prompt": prompt}});
+        if count % 5 == 0 {
+            body["ordering_key"] = json!(format!("series-{nth}"));
+        }
+        if count % 11 == 3 {
+            body["ttl_ms"] = json!(400);
+        }
         loop {
             let there = address.read().await.clone();
             if let Some((url, secret)) = there {
                 let ask =
-                    http.post(format!("{url}/v1/jobs")).bearer_auth(secret).header("Idempotency-Key", &key);
-                if let Ok(answer) = ask.json(&body).send().await
-                    && answer.status() == StatusCode::ACCEPTED
-                    && let Ok(accepted) = answer.json::<Value>().await
-                {
-                    let job_id = accepted["job_id"].as_str().unwrap().to_owned();
-                    log.lock().await.insert(key, job_id);
+                    http.post(format!("{url}/v1/jobs")).bearer_auth(&secret).header("Idempotency-Key", &key);
+                let answer = Answer::to(ask.json(&body)).await;
+                log.submitted(&key, &body, answer.as_ref());
+                if let Some(job_id) = answer.as_ref().and_then(Answer::job_id) {
+                    if count % 17 == 5 {
+                        let cancel = http.post(format!("{url}/v1/jobs/{job_id}/cancel")).bearer_auth(&secret);
+                        // Whether it was, the store says.
+                        cancel.send().await.ok();
+                    }
                     break;
                 }
             }
@@ -110,118 +296,102 @@ async fn call_in(nth: usize, address: Address, log: Log, stop: Arc<AtomicBool>) 
     }
 }
 
-async fn judge(server: &Server, sim: &SimHandle, log: &BTreeMap<String, String>) {
-    let began = std::time::Instant::now();
-    while server.get("/v1/jobs?state=READY&limit=1").await["data"] != json!([])
-        || server.get("/v1/jobs?state=RETRY_SCHEDULED&limit=1").await["data"] != json!([])
-        || server.get("/v1/jobs?state=RUNNING&limit=1").await["data"] != json!([])
-    {
-        assert!(began.elapsed() < PATIENCE * 2, "the jobs do not end");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    let jobs = all_jobs(server).await;
-    let known: HashSet<&String> = jobs.keys().collect();
-    for (key, job_id) in log {
-        assert!(known.contains(job_id), "{key}: {job_id} was accepted and is lost (I1, I2)");
-    }
-    let ids: HashSet<&String> = log.values().collect();
-    assert_eq!(ids.len(), log.len(), "two keys stand for one job");
-    assert_eq!(jobs.len(), log.len(), "a job exists that no caller was told of, or twice under one key");
-
-    let mut ledger = HashMap::new();
-    let (mut cost, mut uncertain) = (0, 0);
-    for (job_id, job) in &jobs {
-        assert_eq!(job["state"], "SUCCEEDED", "{job}");
-        check_events(server, job_id, job).await;
-        let attempts = server.get(&format!("/v1/jobs/{job_id}/attempts")).await;
-        check_attempts(job_id, data(&attempts));
-        for attempt in data(&attempts) {
-            cost += attempt["cost_micros"].as_i64().unwrap_or_default();
-            uncertain += attempt["grant"]["settled"]["uncertain_micros"].as_i64().unwrap_or_default();
-            ledger.insert(attempt["attempt_id"].as_str().unwrap().to_owned(), attempt.clone());
-        }
-    }
-    check_calls(&ledger, &sim.requests(0));
-    check_money(server, cost, uncertain, &ledger, &sim.requests(0)).await;
-}
-
-async fn all_jobs(server: &Server) -> BTreeMap<String, Value> {
-    let mut jobs = BTreeMap::new();
-    let mut path = "/v1/jobs?limit=200".to_owned();
-    loop {
-        let page = server.get(&path).await;
-        for job in data(&page) {
-            let again = jobs.insert(job["job_id"].as_str().unwrap().to_owned(), job.clone());
-            assert_eq!(again, None, "a job stands on two pages");
-        }
-        match page["next_cursor"].as_str() {
-            Some(cursor) => path = format!("/v1/jobs?limit=200&cursor={cursor}"),
-            None => return jobs,
-        }
-    }
-}
-
-/// One event for each version, and one end (I1, I13, I28).
-async fn check_events(server: &Server, job_id: &str, job: &Value) {
-    let events = events(server, job_id).await;
-    let versions: Vec<_> =
-        events.iter().map(|event| event["data"]["state_version"].as_u64().unwrap()).collect();
-    let expected: Vec<_> = (1..=job["state_version"].as_u64().unwrap()).collect();
-    assert_eq!(versions, expected, "{job_id}");
-    let ends = events.iter().filter(|event| event["type"] == "dev.forebay.job.succeeded.v1").count();
-    assert_eq!(ends, 1, "{job_id}");
-}
-
-/// Fences rise, every attempt is settled, one succeeded (I11, I12, I14).
-fn check_attempts(job_id: &str, attempts: &[Value]) {
-    let fences: Vec<_> = attempts.iter().map(|attempt| attempt["fence"].as_u64().unwrap()).collect();
-    assert!(fences.is_sorted_by(|one, next| one < next), "{job_id}: {fences:?}");
-    assert!(attempts.iter().all(|attempt| attempt["outcome"].is_string()), "{job_id}: an attempt is open");
-    let succeeded = attempts.iter().filter(|attempt| attempt["outcome"] == "succeeded").count();
-    assert_eq!(succeeded, 1, "{job_id}");
-}
-
-/// Every call at the provider is an attempt on record, called once; an attempt that was not sent has no call.
-fn check_calls(ledger: &HashMap<String, Value>, calls: &[Row]) {
-    let mut seen = HashSet::new();
-    for call in calls {
-        let attempt = call.forebay_attempt.as_deref().expect("every call names its attempt").to_owned();
-        assert!(ledger.contains_key(&attempt), "the call of {attempt} is in no ledger (I14)");
-        assert!(seen.insert(attempt.clone()), "{attempt} was called twice");
-    }
-    for (attempt, row) in ledger {
-        match row["outcome"].as_str().unwrap() {
-            "succeeded" | "failed_after_send" => {
-                assert!(seen.contains(attempt), "{attempt} was never called")
+/// Follows the events of the tenant, over all servers, by the last cursor that was seen.
+async fn follow((address, log, stop): Shared) {
+    let http = client();
+    let mut cursor: Option<String> = None;
+    while !stop.load(Ordering::SeqCst) {
+        let there = address.read().await.clone();
+        if let Some((url, secret)) = there {
+            let mut ask = http.get(format!("{url}/v1/events")).bearer_auth(secret);
+            if let Some(cursor) = &cursor {
+                ask = ask.header("Last-Event-ID", cursor);
             }
-            "failed_before_send" => assert!(!seen.contains(attempt), "{attempt} was called"),
-            // The worker died: before the call or after it, nobody knows.
-            _ => {}
+            if let Ok(stream) = ask.send().await {
+                read(stream, &mut cursor, &log, &stop).await;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Reads one stream until it breaks off. What is cut in its middle was not seen.
+async fn read(stream: reqwest::Response, cursor: &mut Option<String>, log: &ClientLog, stop: &AtomicBool) {
+    let mut bytes = stream.bytes_stream();
+    let mut pending = String::new();
+    while !stop.load(Ordering::SeqCst) {
+        let chunk = match tokio::time::timeout(Duration::from_millis(100), bytes.next()).await {
+            Err(_quiet) => continue,
+            Ok(Some(Ok(chunk))) => chunk,
+            Ok(Some(Err(_)) | None) => return,
+        };
+        pending.push_str(std::str::from_utf8(&chunk).expect("UTF-8"));
+        while let Some((frame, rest)) = pending.split_once("\n\n") {
+            let line = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+            if let Some(event) = line("data:").map(|data| serde_json::from_str::<Value>(data).expect("JSON"))
+            {
+                log.shown("tenant", event["id"].as_str().unwrap_or_else(|| panic!("{event}")));
+            }
+            *cursor = line("id:").map(str::to_owned).or(cursor.take());
+            pending = rest.to_owned();
         }
     }
 }
 
-/// What the books say is what the provider's log says, to the micro-unit.
-async fn check_money(
-    server: &Server,
-    cost: i64,
-    uncertain: i64,
-    ledger: &HashMap<String, Value>,
-    calls: &[Row],
-) {
-    let billed: i64 = calls
-        .iter()
-        .filter(|call| {
-            let attempt = call.forebay_attempt.as_deref().unwrap();
-            ledger[attempt]["outcome"] == "succeeded"
-        })
-        .map(|call| i64::try_from(call.input_tokens + 2 * call.output_tokens).unwrap())
-        .sum();
-    assert_eq!(cost, billed, "the ledger's cost is the provider's bill for what succeeded (I18)");
-    let tenant = server.get("/v1/tenants/default").await.to_string();
-    assert!(tenant.contains(&format!("\"spent_micros\":{cost}")), "{cost} is not in {tenant}");
-    assert!(tenant.contains(&format!("\"uncertain_micros\":{uncertain}")), "{uncertain} is not in {tenant}");
-    assert!(tenant.contains("\"reserved_micros\":0"), "{tenant}");
-    let answer = server.request(Method::GET, "/readyz").send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::OK);
+async fn drained(server: &Server) {
+    let began = std::time::Instant::now();
+    for state in ["READY", "RUNNING", "RETRY_SCHEDULED"] {
+        while server.get(&format!("/v1/jobs?state={state}&limit=1")).await["data"] != json!([]) {
+            assert!(began.elapsed() < PATIENCE * 2, "the jobs do not end");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    // A permit of a call that was taken from its worker comes back by its lease, or by the worker's word.
+    loop {
+        let pools = server.get("/v1/pools").await.to_string();
+        if pools.split("\"in_flight\":").skip(1).all(|rest| rest.starts_with('0')) {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE * 2, "a permit is not given back: {pools}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The report in Markdown.
+fn written(
+    rounds: u64,
+    seed: u64,
+    kinds: &BTreeMap<&str, u64>,
+    kills: u64,
+    took: u64,
+    report: &Value,
+) -> String {
+    let figures = &report["figures"];
+    let mut text = format!(
+        "| | |\n|---|---|\n| rounds | {rounds} |\n| seed | {seed} |\n| duration | {took} s |\n| processes ended | {kills} |\n"
+    );
+    for (name, label) in [
+        ("jobs", "jobs"),
+        ("promised", "of those accepted by a 202 that a client saw"),
+        ("lost", "of those lost"),
+        ("attempts", "attempts"),
+        ("rescues", "of those taken from a lost worker"),
+        ("unknown", "of those possibly billed"),
+        ("calls", "calls at the provider"),
+        ("unexplained_calls", "of those without an attempt, or made twice"),
+        ("money_difference_micros", "micro-units between ledger and bill"),
+        ("events", "events"),
+    ] {
+        text.push_str(&format!("| {label} | {} |\n", figures[name]));
+    }
+    text.push_str("\n| rounds | what happened to the process |\n|---|---|\n");
+    for (kind, count) in kinds {
+        text.push_str(&format!("| {count} | {kind} |\n"));
+    }
+    text.push_str("\n| invariant | looked at | violations |\n|---|---|---|\n");
+    for line in report["invariants"].as_array().expect("a list") {
+        let name = line["invariant"].as_str().expect("a name");
+        text.push_str(&format!("| {name} | {} | {} |\n", line["looked_at"], line["violations"]));
+    }
+    text
 }

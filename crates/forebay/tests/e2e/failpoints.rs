@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::harness::{Home, PATIENCE, Server, data, definitions, simulator};
+use crate::harness::{Home, PATIENCE, Server, data, definitions};
 use crate::journey::eventually;
+use crate::judge::{Answer, ClientLog, all_holds, logged_simulator};
 
 /// What leads to a place.
 enum Lead {
@@ -108,6 +109,7 @@ struct Stage {
     lead: Lead,
     home: Home,
     sim: SimHandle,
+    log: ClientLog,
 }
 
 impl Stage {
@@ -117,13 +119,15 @@ impl Stage {
             {"match": {"contains": "[slow]"}, "first_token_ms": 500},
             {"match": {"contains": "[refuse once]"}, "times": 1, "fault": {"kind": "status", "status": 400}},
         ]});
-        let (home, sim) = (Home::new(), simulator(&scenario).await);
+        let home = Home::new();
+        let sim = logged_simulator(&home, &scenario).await;
         let task = "attempt_total_ms = 20000\non_unknown = \"retry\"\n\
                     [tasks.chat.retry]\nbase_ms = 20\ncap_ms = 100\nmax_attempts = 20\ncommit_margin_ms = 100";
         let server = Server::start(&home, &sim.base_url());
         server.apply(&definitions(&sim.base_url(), "max_in_flight = 1", task)).await;
         server.kill_9();
-        Self { place, lead, home, sim }
+        let log = ClientLog::of(&home);
+        Self { place, lead, home, sim, log }
     }
 
     fn start(&self, failpoints: &str) -> Result<Server, String> {
@@ -148,6 +152,8 @@ impl Stage {
         self.act(&server, 0).await.unwrap_or_else(|error| panic!("{}: {error}", self.place));
         self.drained(&server).await;
         self.judge(&server).await;
+        server.kill_9();
+        all_holds(&self.home, &["--drained"]);
     }
 
     /// What has to be there before the process comes to the place.
@@ -155,7 +161,7 @@ impl Stage {
         match self.lead {
             Lead::Lost => {
                 let server = self.start_well();
-                submit(&server, "lost", "[hang once]", None).await.unwrap();
+                self.submit(&server, "lost", "[hang once]", None).await.unwrap();
                 self.called().await;
                 server.kill_9();
             }
@@ -164,7 +170,7 @@ impl Stage {
                 let held = self.home.path().join("held");
                 let plan = format!("commit_step.before_commit=hold:{}", held.display());
                 let server = self.start(&plan).unwrap();
-                let job = submit(&server, "swept", "[hang once]", None).await.unwrap();
+                let job = self.submit(&server, "swept", "[hang once]", None).await.unwrap();
                 self.called().await;
                 cancel(&server, &job).await.unwrap();
                 eventually("the worker reports", || held.with_extension("here").exists()).await;
@@ -172,7 +178,7 @@ impl Stage {
             }
             Lead::Dead(..) => {
                 let server = self.start_well();
-                let job = submit(&server, "dead", "[refuse once]", None).await.unwrap();
+                let job = self.submit(&server, "dead", "[refuse once]", None).await.unwrap();
                 assert_eq!(server.settled(&job).await["state"], "FAILED_TERMINAL");
                 server.kill_9();
             }
@@ -202,15 +208,15 @@ impl Stage {
     async fn act(&self, server: &Server, nth: usize) -> Result<(), String> {
         let key = format!("nr-{nth}");
         match self.lead {
-            Lead::Submit => submit(server, &key, "quick", None).await.map(drop),
-            Lead::Slow => submit(server, &key, "[slow]", None).await.map(drop),
+            Lead::Submit => self.submit(server, &key, "quick", None).await.map(drop),
+            Lead::Slow => self.submit(server, &key, "[slow]", None).await.map(drop),
             Lead::Lost | Lead::Swept => Ok(()),
             Lead::Late => {
-                submit(server, "in-the-way", "[hang once]", None).await?;
-                submit(server, &key, "late", Some(400)).await.map(drop)
+                self.submit(server, "in-the-way", "[hang once]", None).await?;
+                self.submit(server, &key, "late", Some(400)).await.map(drop)
             }
             Lead::Cancel => {
-                let job = submit(server, &key, "[hang once]", None).await?;
+                let job = self.submit(server, &key, "[hang once]", None).await?;
                 self.called().await;
                 cancel(server, &job).await
             }
@@ -236,6 +242,25 @@ impl Stage {
                 answered(ask.header("Idempotency-Key", &key)).await.map(drop)
             }
         }
+    }
+
+    /// Submits a job under a key; the same key again is the same job.
+    async fn submit(
+        &self,
+        server: &Server,
+        key: &str,
+        prompt: &str,
+        ttl: Option<u64>,
+    ) -> Result<String, String> {
+        let mut body = json!({"task": "chat", "input": {"prompt": prompt}});
+        if let Some(ttl) = ttl {
+            body["ttl_ms"] = json!(ttl);
+        }
+        let ask = server.request(Method::POST, "/v1/jobs").header("Idempotency-Key", key).json(&body);
+        let answer = Answer::to(ask).await;
+        self.log.submitted(key, &body, answer.as_ref());
+        let answer = answer.ok_or("no answer")?;
+        Ok(answer.job_id().unwrap_or_else(|| panic!("{}", answer.body)).to_owned())
     }
 
     /// Waits until the provider has a call.
@@ -272,17 +297,6 @@ impl Stage {
             assert!(fine, "{}: {job}", self.place);
         }
     }
-}
-
-/// Submits a job under a key; the same key again is the same job.
-async fn submit(server: &Server, key: &str, prompt: &str, ttl: Option<u64>) -> Result<String, String> {
-    let mut body = json!({"task": "chat", "input": {"prompt": prompt}});
-    if let Some(ttl) = ttl {
-        body["ttl_ms"] = json!(ttl);
-    }
-    let ask = server.request(Method::POST, "/v1/jobs").header("Idempotency-Key", key).json(&body);
-    let accepted = answered(ask).await?;
-    Ok(accepted["job_id"].as_str().expect("a job id").to_owned())
 }
 
 async fn cancel(server: &Server, job: &str) -> Result<(), String> {

@@ -66,24 +66,14 @@ impl Server {
         })
     }
 
+    /// A server process of which nobody waits until it listens.
+    pub fn spawn(home: &Home, provider: &str) -> Child {
+        command(home, provider, &[]).spawn().expect("the server starts")
+    }
+
     /// As above, for a server that may end before it listens: then what it said until then.
     pub fn try_start(home: &Home, provider: &str, environment: &[(&str, &str)]) -> Result<Self, String> {
-        let log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(home.path().join("server.log"))
-            .expect("a log file");
-        let mut child = Command::new(FOREBAY)
-            .args(["serve", "--listen", "127.0.0.1:0", "--store", &home.store(), "--json"])
-            .env("OPENAI_BASE_URL", provider)
-            .env("OPENAI_API_KEY", "sk-test-key")
-            .env("FOREBAY_REAPER_INTERVAL_MS", "100")
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .expect("the server starts");
+        let mut child = command(home, provider, environment).spawn().expect("the server starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output");
         BufReader::new(stdout).read_line(&mut line).expect("its first line");
@@ -186,6 +176,21 @@ impl Server {
             upload.body(text.to_owned()).send().await.expect("an answer").json().await.expect("JSON");
         answer["document_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
+}
+
+fn command(home: &Home, provider: &str, environment: &[(&str, &str)]) -> Command {
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(home.path().join("server.log"));
+    let mut command = Command::new(FOREBAY);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--store", &home.store(), "--json"])
+        .env("OPENAI_BASE_URL", provider)
+        .env("OPENAI_API_KEY", "sk-test-key")
+        .env("FOREBAY_REAPER_INTERVAL_MS", "100")
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log.expect("a log file"));
+    command
 }
 
 impl Drop for Server {

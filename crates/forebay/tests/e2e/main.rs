@@ -14,6 +14,7 @@ mod crash;
 mod failpoints;
 mod harness;
 mod journey;
+mod judge;
 mod master_data;
 mod privacy;
 mod real_model;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use forebay::http::Code;
+use forebay::verify::report::Invariant;
 use forebay_core::failure::{Charge, FailureClass, Fault, Retry};
 use forebay_core::lifecycle::TABLE;
 use forebay_core::limits;
@@ -79,6 +80,15 @@ fn limits_are_documented_as_they_are() {
         vec![limit.what.to_owned(), format!("{} {}", limit.most, limit.unit), limit.beyond.to_owned()]
     });
     same_table("docs/limits.md", &["what", "most", "beyond it"], &rows, "limits::PUBLISHED");
+}
+
+#[test]
+fn the_invariants_are_documented_as_they_are_judged() {
+    let rows: Vec<_> = Invariant::ALL
+        .iter()
+        .map(|invariant| vec![format!("{invariant:?}"), invariant.sentence().to_owned()])
+        .collect();
+    same_table("docs/verify.md", &["invariant", "what must hold"], &rows, "verify::report::Invariant");
 }
 
 fn code(name: &str) -> String {

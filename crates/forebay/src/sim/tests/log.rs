@@ -36,10 +36,23 @@ async fn a_row_has_every_member_that_is_promised() {
     ] {
         assert_eq!(first.get(member), Some(&value), "{member}");
     }
+    assert_eq!(first.get("retry_after_ms"), Some(&Value::Null));
     assert_eq!(first["at"].as_str().unwrap().len(), "2026-12-01T10:00:00.000Z".len());
     assert!(first["ended_at_ms"].as_f64() >= first["started_at_ms"].as_f64());
     assert_eq!((&rows[1]["key_sha8"], &rows[1]["rule"]), (&Value::Null, &json!("mild")));
     assert_eq!((&rows[1]["input_tokens"], &rows[1]["output_tokens"]), (&json!(2), &json!(0)));
+}
+
+#[tokio::test]
+async fn a_row_says_how_long_the_client_was_asked_to_wait() {
+    let rules = "[limits]\nrequests_per_minute = 1\n[[rules]]\nfault = { kind = \"status\", status = 503, retry_after = 1.5 }";
+    let sim = start(rules).await;
+    for _ in 0..2 {
+        chat(&sim, json!({})).await;
+    }
+    let asked: Vec<_> = sim.requests(0).iter().map(|row| (row.status, row.retry_after_ms)).collect();
+    assert_eq!(asked[0], (Some(503), Some(1_500)));
+    assert!(asked[1].0 == Some(429) && asked[1].1.is_some_and(|wait| wait > 50_000), "{asked:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,1 @@
+SELECT job_id, generation, output, provenance, created_at FROM results

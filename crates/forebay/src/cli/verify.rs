@@ -1,0 +1,143 @@
+//! `forebay verify`: judges a store from its records and from logs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use forebay_core::time::Millis;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::output::{Mark, Output};
+use super::values::duration;
+use crate::config::database_path;
+use crate::verify::report::{Report, Verdict, Violation};
+use crate::verify::sqlite::Unreadable;
+use crate::verify::world::Outside;
+use crate::verify::{judge, logs, sqlite};
+
+/// Violations that are shown to a person; JSON has all of them.
+const SHOWN: usize = 50;
+
+/// Arguments of `forebay verify`.
+#[derive(Debug, Clone, Args)]
+pub struct VerifyArgs {
+    /// The database; it is read only, whether a server has it open or not
+    #[arg(
+        long,
+        env = "FOREBAY_STORE",
+        hide_env_values = true,
+        default_value = "sqlite:forebay.db",
+        value_name = "sqlite:PATH"
+    )]
+    pub store: String,
+    /// The simulator's log of calls: JSON lines as `GET /_sim/requests` or `forebay sim --log` gives them
+    #[arg(long, value_name = "FILE")]
+    pub sim_log: Option<PathBuf>,
+    /// A client's log of what it submitted and what was answered: JSON lines, see docs/verify.md
+    #[arg(long, value_name = "FILE")]
+    pub client_log: Option<PathBuf>,
+    /// A log of the server, in which no prompt and no key may stand; several times for several
+    #[arg(long, value_name = "FILE")]
+    pub server_log: Vec<PathBuf>,
+    /// Nothing may be left for machines to do
+    #[arg(long)]
+    pub drained: bool,
+    /// Leaves out what compares times: a clock was set meanwhile
+    #[arg(long)]
+    pub clock_moved: bool,
+    /// How long maintenance may take with what is due
+    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = duration)]
+    pub grace: Millis,
+}
+
+/// Judges.
+pub async fn run(args: VerifyArgs, output: &Output) -> Result<Exit, CliError> {
+    let judging = tokio::task::spawn_blocking(move || examine(&args)).await;
+    let report = judging.map_err(|error| CliError::failed("the verification broke off", &error))??;
+    show(&report, output)?;
+    Ok(if report.holds { Exit::Done } else { Exit::Failed })
+}
+
+fn examine(args: &VerifyArgs) -> Result<Report, CliError> {
+    let path = database_path(&args.store)
+        .map_err(|refusal| CliError::usage(format!("--store: {}", refusal.problem), "write sqlite:PATH"))?;
+    let bad_log = |error: logs::BadLog| {
+        CliError::usage(error.to_string(), "give a file of JSON lines, as docs/verify.md describes them")
+    };
+    let outside = Outside {
+        calls: args.sim_log.as_deref().map(logs::calls).transpose().map_err(bad_log)?,
+        told: args.client_log.as_deref().map(logs::told).transpose().map_err(bad_log)?,
+        server_logs: args.server_log.iter().map(server_log).collect::<Result<_, _>>()?,
+        drained: args.drained,
+        grace: args.grace.get(),
+        clock_moved: args.clock_moved,
+    };
+    let records = sqlite::read(&path).map_err(|error| match error {
+        Unreadable::Open { .. } => CliError::NoStore(error.to_string()),
+        Unreadable::Read { .. } => CliError::Failed(error.to_string()),
+    })?;
+    Ok(judge(&records, &outside))
+}
+
+fn server_log(path: &PathBuf) -> Result<(String, String), CliError> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path)
+        .map_err(|error| CliError::usage(format!("{name}: {error}"), "name a file that is there"))?;
+    Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn show(report: &Report, output: &Output) -> Result<(), CliError> {
+    if output.is_json() {
+        return output.record(report);
+    }
+    for line in &report.invariants {
+        let mark = match line.verdict {
+            Verdict::Holds => Mark::Ok,
+            Verdict::NothingSeen => Mark::Warn,
+            Verdict::Violated => Mark::Fail,
+        };
+        let seen = match line.verdict {
+            Verdict::NothingSeen => "nothing to look at".to_owned(),
+            Verdict::Holds => format!("{} looked at", line.looked_at),
+            Verdict::Violated => format!("{} of {}", line.violations, line.looked_at),
+        };
+        output
+            .marked(mark, &format!("{:<4} {seen:<20} {}", format!("{:?}", line.invariant), line.sentence))?;
+    }
+    figures(report, output)?;
+    report.violations.iter().take(SHOWN).try_for_each(|violation| violated(violation, output))?;
+    if report.violations.len() > SHOWN {
+        output.note(&format!("{} more violations; --json has all of them", report.violations.len() - SHOWN));
+    }
+    Ok(())
+}
+
+fn figures(report: &Report, output: &Output) -> Result<(), CliError> {
+    let figures = &report.figures;
+    let mut line = format!(
+        "\n{} jobs, {} attempts, {} events, {} rescued, {} unknown",
+        figures.jobs, figures.attempts, figures.events, figures.rescues, figures.unknown
+    );
+    if let (Some(promised), Some(lost)) = (figures.promised, figures.lost) {
+        line.push_str(&format!("; {promised} promised, {lost} lost"));
+    }
+    if let (Some(calls), Some(unexplained)) = (figures.calls, figures.unexplained_calls) {
+        line.push_str(&format!("; {calls} calls, {unexplained} unexplained"));
+    }
+    if let Some(difference) = figures.money_difference_micros {
+        line.push_str(&format!(", {difference} micro-units between ledger and bill"));
+    }
+    output.line(&line)
+}
+
+fn violated(violation: &Violation, output: &Output) -> Result<(), CliError> {
+    let names = [&violation.job_id, &violation.attempt_id].into_iter().flatten();
+    let about: Vec<_> = names.map(String::as_str).collect();
+    output.line(&format!(
+        "\n{:?}  not true: {}  {}",
+        violation.invariant,
+        violation.problem,
+        about.join(" ")
+    ))?;
+    violation.rows.iter().try_for_each(|row| output.line(&format!("    {row}")))
+}

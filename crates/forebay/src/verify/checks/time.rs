@@ -1,0 +1,179 @@
+//! What time alone must bring about: I10, I29.
+
+use std::collections::HashMap;
+
+use crate::verify::records::Job;
+use crate::verify::report::{About, Findings, Invariant as I};
+use crate::verify::world::{World, is_terminal, waits_for_machines};
+
+pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
+    let turns = Turns::of(world);
+    for job in &world.store.jobs {
+        findable(job, &turns, findings);
+        in_turn(world, job, &turns, findings);
+        not_late(world, job, findings);
+        if world.outside.drained {
+            let idle = !waits_for_machines(&job.state);
+            findings.check(I::I10, About::job(job.id), idle, "a job still waits for machines", || {
+                vec![format!("jobs: {} available_at {}", job.state, job.available_at)]
+            });
+        }
+    }
+}
+
+/// Jobs of each ordering key, in the order of their acceptance, and the numbers of their ends in the log.
+struct Turns<'r> {
+    by_key: HashMap<(i64, String, String), Vec<&'r Job>>,
+    ended: HashMap<crate::verify::records::Id, i64>,
+}
+
+impl<'r> Turns<'r> {
+    fn of(world: &World<'r>) -> Self {
+        let mut by_key: HashMap<_, Vec<&Job>> = HashMap::new();
+        for job in &world.store.jobs {
+            if let Some(key) = &job.ordering_key {
+                by_key.entry((job.tenant, job.task.clone(), key.clone())).or_default().push(job);
+            }
+        }
+        let ends = world
+            .store
+            .events
+            .iter()
+            .filter(|event| matches!(&*event.kind, "succeeded" | "failed" | "cancelled"));
+        Self { by_key, ended: ends.map(|event| (event.job, event.seq)).collect() }
+    }
+
+    /// Jobs of the same key that were accepted before.
+    fn earlier(&self, job: &Job) -> &[&'r Job] {
+        let key = job.ordering_key.as_ref().map(|key| (job.tenant, job.task.clone(), key.clone()));
+        let of_key = key.and_then(|key| self.by_key.get(&key)).map(Vec::as_slice).unwrap_or_default();
+        &of_key[..of_key.partition_point(|other| other.seq < job.seq)]
+    }
+}
+
+/// A queued job is marked so that a scan finds it (I10).
+fn findable(job: &Job, turns: &Turns<'_>, findings: &mut Findings) {
+    if is_terminal(&job.state) {
+        return;
+    }
+    let is_first = turns.earlier(job).iter().all(|earlier| is_terminal(&earlier.state));
+    let right = job.key_first == is_first;
+    findings.check(
+        I::I10,
+        About::job(job.id),
+        right,
+        "the first of an ordering key is marked, and no other",
+        || vec![format!("jobs: key_first {} ordering_key {:?}", job.key_first, job.ordering_key)],
+    );
+    let queued = matches!(job.state.as_str(), "READY" | "RETRY_SCHEDULED");
+    let claimable = !job.claimable || (queued && is_first);
+    findings.check(
+        I::I10,
+        About::job(job.id),
+        claimable,
+        "what is claimable is queued and first of its key",
+        || vec![format!("jobs: {} claimable, ordering_key {:?}", job.state, job.ordering_key)],
+    );
+}
+
+/// No claim came before its time, or before its turn (I10).
+fn in_turn(world: &World<'_>, job: &Job, turns: &Turns<'_>, findings: &mut Findings) {
+    let not_before =
+        world.input(job.id).and_then(|input| input.not_before).filter(|_| !world.outside.clock_moved);
+    for claim in world.claims(job.id) {
+        let about = About::attempt(job.id, claim.attempt.id);
+        let due = not_before.is_none_or(|from| claim.attempt.claimed_at >= from);
+        findings.check(I::I10, about, due, "a job was claimed before its time", || {
+            vec![
+                format!("inputs: not_before {not_before:?}"),
+                format!("attempts: claimed at {}", claim.attempt.claimed_at),
+            ]
+        });
+        let passed = turns
+            .earlier(job)
+            .iter()
+            .find(|earlier| turns.ended.get(&earlier.id).is_none_or(|ended| *ended > claim.claimed.seq));
+        findings.check(
+            I::I10,
+            about,
+            passed.is_none(),
+            "a job passed an earlier one of its ordering key",
+            || {
+                vec![
+                    format!("events: {} claimed", claim.claimed.seq),
+                    format!("jobs: {:?} was unfinished", passed.map(|job| job.id.named("job"))),
+                ]
+            },
+        );
+    }
+}
+
+/// What waits for machines beyond its deadline is ended (I29).
+fn not_late(world: &World<'_>, job: &Job, findings: &mut Findings) {
+    if !waits_for_machines(&job.state) || world.outside.clock_moved {
+        return;
+    }
+    let in_time = job.deadline + world.outside.grace >= world.now;
+    findings.check(
+        I::I29,
+        About::job(job.id),
+        in_time,
+        "a job waits for machines beyond its deadline",
+        || {
+            vec![
+                format!("jobs: {} deadline {}", job.state, job.deadline),
+                format!("events: the store lived until {}", world.now),
+            ]
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::checks::testing::{Case, case};
+
+    fn broken(change: impl FnOnce(&mut Case)) -> Vec<(I, String)> {
+        case().broken_by(change, check)
+    }
+
+    fn is_found(found: &[(I, String)], invariant: I, words: &str) {
+        assert!(
+            found.iter().any(|(at, problem)| *at == invariant && problem.contains(words)),
+            "{words}: {found:?}"
+        );
+    }
+
+    #[test]
+    fn a_sound_store_passes() {
+        assert_eq!(broken(|_| {}), []);
+    }
+
+    #[test]
+    fn marks_that_hide_a_job_are_noticed() {
+        is_found(
+            &broken(|case| case.job_mut(case.waits).key_first = false),
+            I::I10,
+            "first of an ordering key",
+        );
+        is_found(&broken(|case| case.job_mut(case.runs).claimable = true), I::I10, "claimable");
+    }
+
+    #[test]
+    fn a_job_that_does_not_wait_for_its_turn_is_noticed() {
+        let passed = broken(|case| {
+            for job in [case.runs, case.lost] {
+                case.job_mut(job).ordering_key = Some("k".to_owned());
+            }
+        });
+        is_found(&passed, I::I10, "passed an earlier one");
+        let early = broken(|case| case.input_mut(case.done).not_before = Some(i64::MAX));
+        is_found(&early, I::I10, "before its time");
+    }
+
+    #[test]
+    fn what_waits_too_long_is_noticed() {
+        is_found(&broken(|case| case.job_mut(case.waits).deadline = 1), I::I29, "beyond its deadline");
+        is_found(&broken(|case| case.outside.drained = true), I::I10, "still waits");
+    }
+}
