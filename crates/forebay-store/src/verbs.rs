@@ -5,20 +5,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
 use forebay_core::event::Origin;
-use forebay_core::id::{AttemptId, JobId, KeyId};
+use forebay_core::id::{AttemptId, BatchId, JobId, KeyId};
 use forebay_core::lifecycle::Failed;
 use forebay_core::time::{Millis, Timestamp};
 use tokio::sync::{Notify, broadcast};
 
 use crate::StoreError;
 use crate::record::{
-    AcceptRefused, Accepted, Actor, Applied, AttemptRecord, AuditPage, AuditQuery, Cancelled, Changed, Claim,
-    ClaimReply, Committed, DatasetPut, DatasetRecord, DocumentRecord, EventPage, EventQuery, Extended, Held,
-    JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, Letter, LetterChange, LetterChanged, LetterFilter,
-    LetterGroup, LetterPage, LetterQuery, LetterState, NewDataset, NewDocument, NewJob, NewKey, NewReplay,
-    NewRevision, OpenLetters, PoolStatus, Queue, ReplayQuery, ReplayRefused, ReplaySource, ResultRecord,
-    ReviewRecord, RevisionPage, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings,
-    UsageQuery, UsageRow, Work,
+    AcceptRefused, Accepted, Actor, Applied, AttemptRecord, AuditPage, AuditQuery, BatchPage, BatchRecord,
+    Begun, Cancelled, Changed, Claim, ClaimReply, Committed, DatasetPut, DatasetRecord, DocumentRecord,
+    EventPage, EventQuery, Extended, Held, JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, Letter,
+    LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery, LetterState, Member,
+    MemberRecord, NewBatch, NewDataset, NewDocument, NewJob, NewKey, NewReplay, NewRevision, OpenLetters,
+    Placed, PoolStatus, Queue, ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewRecord,
+    RevisionPage, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings, UsageQuery, UsageRow,
+    Work,
 };
 
 /// Everything that the service needs of a store.
@@ -32,6 +33,7 @@ pub trait Store:
     + Log
     + Letters
     + Replays
+    + Batches
     + Reviews
     + Access
     + Audit
@@ -53,6 +55,7 @@ impl<T> Store for T where
         + Log
         + Letters
         + Replays
+        + Batches
         + Reviews
         + Access
         + Audit
@@ -218,6 +221,42 @@ pub trait Replays: Send + Sync {
     /// Accepts a job that does a failed one's work again, as [`Accept::accept`] does any job, notes it on the
     /// failed one and changes nothing else of it (I13).
     async fn replay(&self, replay: NewReplay) -> Result<Result<Accepted, ReplayRefused>, StoreError>;
+}
+
+/// Jobs that are handed over in one call, each of which is accepted or refused by itself.
+#[async_trait]
+pub trait Batches: Send + Sync {
+    /// Begins a batch, or finds the one that its key stands for.
+    async fn begin_batch(&self, batch: NewBatch) -> Result<Begun, StoreError>;
+
+    /// Takes members in, each at its position and each once, however often that is asked for. With the last ones
+    /// the batch is filled; it is complete when the jobs of its members have ended.
+    async fn place(
+        &self,
+        tenant: i64,
+        batch: BatchId,
+        members: Vec<(u64, Member)>,
+        last: bool,
+    ) -> Result<Placed, StoreError>;
+
+    /// A batch of the tenant, with its members' jobs by state.
+    async fn batch(&self, tenant: i64, batch: BatchId) -> Result<Option<BatchRecord>, StoreError>;
+
+    /// A page of the tenant's batches, newest first, without what their members' rows say.
+    async fn batches(&self, tenant: i64, before: Option<i64>, most: usize) -> Result<BatchPage, StoreError>;
+
+    /// What became of the members that were taken in, in order.
+    async fn members(&self, tenant: i64, batch: BatchId) -> Result<Vec<MemberRecord>, StoreError>;
+
+    /// Ends up to that many jobs of a batch, which takes no members any more; says how many there were. `None` when
+    /// the tenant has no such batch.
+    async fn cancel_batch(
+        &self,
+        tenant: i64,
+        batch: BatchId,
+        most: usize,
+        by: Actor,
+    ) -> Result<Option<usize>, StoreError>;
 }
 
 /// Reviews that persons owe.

@@ -200,9 +200,14 @@ impl Metrics {
         self.admitted.inc();
     }
 
-    /// A job was accepted that does a failed one's work again.
-    pub fn replayed(&self) {
-        self.replayed.inc();
+    /// Jobs were accepted for the first time.
+    pub fn accepted_many(&self, count: u64) {
+        self.admitted.inc_by(count);
+    }
+
+    /// Jobs were accepted that do the work of failed ones again.
+    pub fn replayed(&self, count: u64) {
+        self.replayed.inc_by(count);
     }
 
     /// A job ended, or came to a person.
@@ -332,7 +337,7 @@ mod tests {
     fn names_outlive_releases() {
         let metrics = Metrics::new();
         metrics.accepted();
-        metrics.replayed();
+        metrics.replayed(1);
         metrics.finished(State::Succeeded);
         metrics.attempt(Outcome::Unknown);
         metrics.request(&Method::GET, "/v1/jobs", 200, Millis::new(3));

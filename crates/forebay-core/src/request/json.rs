@@ -102,6 +102,7 @@ pub fn parse_within(bytes: &[u8], limits: JsonLimits) -> Result<Value, JsonFault
     Ok(value)
 }
 
+/// The text of bytes that can be JSON.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, JsonFault> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return Err(JsonFault {
@@ -184,6 +185,12 @@ impl Walk<'_> {
             .then(|| self.trail.iter().rev().fold(String::new(), |parent, segment| child(&parent, segment)));
         JsonFault { kind, pointer, line: error.line(), column: error.column(), message }
     }
+}
+
+/// A fault of the grammar, where nothing but that is read.
+pub(super) fn syntax(error: &serde_json::Error) -> JsonFault {
+    let (kind, message) = foreign_fault(error, JsonLimits::default());
+    JsonFault { kind, pointer: None, line: error.line(), column: error.column(), message }
 }
 
 fn out_of_range() -> String {

@@ -7,6 +7,7 @@
 //! 3. [`Submission::body_digest`] hashes the normal form that [`canonical`] writes, so that a caller's second
 //!    try is recognised however its client happens to write JSON.
 
+pub mod batch;
 pub mod canonical;
 pub mod fault;
 pub mod idempotency;
@@ -19,6 +20,7 @@ mod members;
 #[cfg(test)]
 mod properties;
 
+pub use batch::BatchFault;
 pub use fault::{MemberCode, MemberFault};
 pub use input::Input;
 pub use json::{JsonFault, JsonFaultKind, JsonLimits};

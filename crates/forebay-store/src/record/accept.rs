@@ -1,5 +1,5 @@
 use forebay_core::digest::Digest;
-use forebay_core::id::{JobId, KeyId};
+use forebay_core::id::{BatchId, JobId, KeyId};
 use forebay_core::job::{Priority, State};
 use forebay_core::time::{Millis, Timestamp};
 
@@ -48,6 +48,8 @@ pub struct NewJob {
     pub series: Option<(String, i64)>,
     /// The failed job that this one does again.
     pub replay_of: Option<JobId>,
+    /// The batch that it comes with.
+    pub batch: Option<BatchId>,
     /// What it does first.
     pub first_step: NewStep,
     /// The most jobs that may be pending over all tenants.

@@ -35,6 +35,8 @@ pub enum AuditAction {
     JobCancel,
     /// A new version of a dataset was sent.
     DatasetPut,
+    /// What is left of a batch was ended by request.
+    BatchCancel,
     /// A failed job is done again.
     JobReplay,
     /// A dead letter got another owner, or was dealt with.
@@ -45,7 +47,7 @@ pub enum AuditAction {
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [AuditAction; 10] = [
+    pub const ALL: [AuditAction; 11] = [
         AuditAction::TenantPut,
         AuditAction::KeyCreate,
         AuditAction::KeyRevoke,
@@ -53,6 +55,7 @@ impl AuditAction {
         AuditAction::RevisionRollback,
         AuditAction::JobCancel,
         AuditAction::DatasetPut,
+        AuditAction::BatchCancel,
         AuditAction::JobReplay,
         AuditAction::DeadLetterPut,
         AuditAction::DeadLetterNote,
@@ -68,6 +71,7 @@ impl AuditAction {
             AuditAction::RevisionRollback => "revision.rollback",
             AuditAction::JobCancel => "job.cancel",
             AuditAction::DatasetPut => "dataset.put",
+            AuditAction::BatchCancel => "batch.cancel",
             AuditAction::JobReplay => "job.replay",
             AuditAction::DeadLetterPut => "dead_letter.put",
             AuditAction::DeadLetterNote => "dead_letter.note",

@@ -92,6 +92,8 @@ pub struct JobQuery {
     pub state: Option<State>,
     /// Only of this task.
     pub task: Option<String>,
+    /// Only members of this batch.
+    pub batch: Option<BatchId>,
     /// Only accepted at this time or later.
     pub created_after: Option<Timestamp>,
     /// Only with these members of metadata.

@@ -1,10 +1,10 @@
 use forebay_core::event::EventType;
 use forebay_core::id::JobId;
 
-/// A job that changed in a commit.
+/// A job that changed in a commit, or a batch that was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changed {
-    /// Which job.
+    /// Which job; of a batch, its id.
     pub job_id: JobId,
     /// Whose.
     pub tenant: i64,

@@ -3,6 +3,7 @@
 mod accept;
 mod access;
 mod audit;
+mod batch;
 mod claim;
 mod dataset;
 mod job;
@@ -16,6 +17,9 @@ pub use access::{
     BudgetPeriod, DocumentRecord, KeyRecord, NewDocument, NewKey, Scope, TenantRecord, TenantSettings,
 };
 pub use audit::{Actor, AuditAction, AuditPage, AuditQuery, AuditRecord};
+pub use batch::{
+    BatchKind, BatchPage, BatchRecord, Begun, Member, MemberProblem, MemberRecord, NewBatch, Placed,
+};
 pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, Work};
 pub use dataset::{DatasetPut, DatasetRecord, NewDataset};
 pub use job::{

@@ -121,7 +121,7 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
         replay_of: job.replay_of,
         request_digest: job.request_digest,
         document: job.document,
-        batch: None,
+        batch: job.batch,
         replayed_by: None,
     };
     let seq = save::append_event(tx, &record, EventType::Accepted)?;
@@ -191,6 +191,7 @@ fn insert_input(tx: &Tx<'_>, job: &NewJob, record: &JobRecord) -> Result<(), Sto
             ":not_before": job.not_before.map(|at| at.as_millis()),
             ":key_id": job.key_id.as_ref().map(|key| key.as_bytes()),
             ":replay_of": job.replay_of.as_ref().map(|job| job.as_bytes()),
+            ":batch": job.batch.as_ref().map(|batch| batch.as_bytes()),
             ":created_at": tx.now.as_millis(),
         },
     )?;

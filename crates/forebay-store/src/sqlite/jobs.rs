@@ -5,7 +5,7 @@ use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
 use forebay_core::job::{Failure, State};
 use forebay_core::lifecycle;
-use rusqlite::named_params;
+use rusqlite::{ToSql, named_params};
 use serde_json::json;
 
 use super::columns::{Columns, job_record, limit};
@@ -48,27 +48,37 @@ pub(super) fn of_tenant(tx: &Tx<'_>, tenant: i64, job: JobId) -> Result<Option<J
 fn page(tx: &Tx<'_>, tenant: i64, query: &JobQuery) -> Result<JobPage, StoreError> {
     let metadata: serde_json::Map<String, serde_json::Value> =
         query.metadata.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
-    let mut jobs = tx.rows(
-        sql!("jobs/list"),
-        named_params! {
-            ":tenant": tenant,
-            ":before": query.before.unwrap_or(i64::MAX),
-            ":state": query.state.map(State::name),
-            ":task": query.task,
-            ":created_after": query.created_after.map_or(0, |at| at.as_millis()),
-            ":metadata": serde_json::Value::Object(metadata).to_string(),
-            // One more than the page shows whether there is another page.
-            ":limit": limit(query.limit.saturating_add(1)),
-        },
-        job_record,
-    )?;
+    let metadata = serde_json::Value::Object(metadata).to_string();
+    let conditions = named_params! {
+        ":tenant": tenant,
+        ":before": query.before.unwrap_or(i64::MAX),
+        ":state": query.state.map(State::name),
+        ":task": query.task,
+        ":created_after": query.created_after.map_or(0, |at| at.as_millis()),
+        ":metadata": metadata,
+        // One more than the page shows whether there is another page.
+        ":limit": limit(query.limit.saturating_add(1)),
+    };
+    let mut jobs = match &query.batch {
+        Some(batch) => {
+            let of_batch: Vec<_> =
+                conditions.iter().copied().chain([(":batch", batch.as_bytes() as &dyn ToSql)]).collect();
+            tx.rows(sql!("jobs/list_of_batch"), &of_batch[..], job_record)?
+        }
+        None => tx.rows(sql!("jobs/list"), conditions, job_record)?,
+    };
     let more = jobs.len() > query.limit;
     jobs.truncate(query.limit);
     let next = jobs.last().filter(|_| more).map(|record| record.seq);
     Ok(JobPage { jobs, next })
 }
 
-fn cancel(tx: &Tx<'_>, tenant: i64, job: JobId, by: &Actor) -> Result<Option<Cancelled>, StoreError> {
+pub(super) fn cancel(
+    tx: &Tx<'_>,
+    tenant: i64,
+    job: JobId,
+    by: &Actor,
+) -> Result<Option<Cancelled>, StoreError> {
     let Some(record) = of_tenant(tx, tenant, job)? else {
         return Ok(None);
     };

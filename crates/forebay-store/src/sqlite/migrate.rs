@@ -39,6 +39,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(2, "audit"),
     migration!(3, "datasets"),
     migration!(4, "dead_letters"),
+    migration!(5, "batches"),
 ];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (

@@ -7,6 +7,7 @@
 mod accept;
 mod access;
 mod audit;
+mod batches;
 mod claim;
 mod columns;
 mod datasets;

@@ -8,7 +8,7 @@ use rusqlite::named_params;
 
 use super::columns::{int, job_record};
 use super::transaction::Tx;
-use super::{letters, sql};
+use super::{batches, letters, sql};
 use crate::StoreError;
 use crate::record::JobRecord;
 
@@ -135,6 +135,7 @@ fn ended(tx: &Tx<'_>, record: &JobRecord, number: i64) -> Result<(), StoreError>
         (State::Cancelled, Some(original)) => letters::reopen(tx, original)?,
         _ => {}
     }
+    batches::job_ended(tx, record)?;
     if let Some(key) = &record.ordering_key {
         let next = tx.row(
             sql!("jobs/release_ordering_key"),

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use forebay_core::event::Origin;
-use forebay_core::id::JobId;
+use forebay_core::id::{BatchId, JobId};
 use forebay_core::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 
@@ -96,6 +96,12 @@ impl<'c> Tx<'c> {
     /// Notes that a job changed.
     pub(super) fn note_change(&self, job_id: JobId, tenant: i64, fence: u64) {
         self.news.borrow_mut().changed.push(Changed { job_id, tenant, fence });
+    }
+
+    /// Notes that a batch is complete: whoever follows the tenant's events looks again.
+    pub(super) fn note_batch(&self, batch: BatchId, tenant: i64) {
+        let job_id = JobId::from_bytes(*batch.as_bytes());
+        self.news.borrow_mut().changed.push(Changed { job_id, tenant, fence: 0 });
     }
 
     /// Notes that something may be claimed in a pool.

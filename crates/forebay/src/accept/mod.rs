@@ -3,6 +3,7 @@
 //! Strict parsing, the task and its revision, what the task allows, the digests, the first step, and then one
 //! transaction in the store. Nothing is written before that, and nothing is undone after it.
 
+mod batch;
 mod refused;
 mod replay;
 
@@ -18,6 +19,7 @@ use forebay_core::request::{self, Input, StoredRequest, Submission};
 use forebay_core::time::Timestamp;
 use forebay_store::record::{Accepted, Bytes, DocumentRecord, NewJob, NewStep};
 
+pub use batch::{Explain, Many, Taken, replay_many, submit_batch};
 pub use refused::Refused;
 pub use replay::{Wish, replay};
 
@@ -252,6 +254,7 @@ async fn new_job(
             .series
             .map(|series| (series.key, i64::try_from(series.version).unwrap_or(i64::MAX))),
         replay_of: None,
+        batch: None,
         first_step,
         max_pending: app.settings.max_pending_jobs,
         refuse_above_budget: None,

@@ -1,9 +1,9 @@
 //! Why a job is not taken in, in words that name the member and the fix.
 
-use forebay_core::id::JobId;
+use forebay_core::id::{BatchId, JobId};
 use forebay_core::job::State;
 use forebay_core::money::Micros;
-use forebay_core::request::{JsonFault, MemberCode, MemberFault, TaskRef};
+use forebay_core::request::{BatchFault, JsonFault, MemberCode, MemberFault, TaskRef};
 use forebay_store::StoreError;
 use forebay_store::record::{AcceptRefused, ReplayRefused};
 
@@ -17,8 +17,13 @@ pub enum Refused {
     #[error("{} members of the request are wrong", .0.len())]
     Members(Vec<MemberFault>),
     /// There is no such task, or not in that revision.
-    #[error("there is no task `{0}`: GET /v1/tasks lists the tasks")]
-    UnknownTask(String),
+    #[error("there is no task `{task}`: GET /v1/tasks lists the tasks")]
+    UnknownTask {
+        /// As it was asked for.
+        task: String,
+        /// Where in the body.
+        pointer: String,
+    },
     /// The idempotency key stands for another request.
     #[error("the idempotency key was used for another request before, which is {job_id}: use a new key")]
     KeyReused {
@@ -65,6 +70,22 @@ pub enum Refused {
         /// That job.
         by: JobId,
     },
+    /// The idempotency key of a call stands for another one.
+    #[error("the idempotency key was used for another call before, which made {batch}: use a new key")]
+    BatchKeyReused {
+        /// The batch that it stands for.
+        batch: BatchId,
+    },
+    /// The store failed in the middle of a batch.
+    #[error(
+        "{failure}; {batch} has what was taken in before that: the same call under the same key goes on from there"
+    )]
+    BatchCut {
+        /// The batch.
+        batch: BatchId,
+        /// How it failed.
+        failure: StoreError,
+    },
     /// Definitions that this build can't read.
     #[error("the job can't be prepared: {0}")]
     Unreadable(String),
@@ -103,7 +124,34 @@ impl From<ReplayRefused> for Refused {
     }
 }
 
+impl From<BatchFault> for Refused {
+    fn from(fault: BatchFault) -> Self {
+        match fault {
+            BatchFault::Json(fault) => Refused::Json(fault),
+            BatchFault::Members(faults) => Refused::Members(faults),
+        }
+    }
+}
+
 impl Refused {
+    /// The refusal of a member that stands at `pointer` in the body of its call.
+    pub(super) fn under(mut self, pointer: &str) -> Self {
+        match &mut self {
+            Refused::Json(fault) => {
+                let inside = fault.pointer.take().unwrap_or_default();
+                fault.pointer = Some(format!("{pointer}{inside}"));
+            }
+            Refused::Members(faults) => {
+                for fault in faults {
+                    fault.pointer.insert_str(0, pointer);
+                }
+            }
+            Refused::UnknownTask { pointer: place, .. } => place.insert_str(0, pointer),
+            _ => {}
+        }
+        self
+    }
+
     /// One member is wrong.
     pub(super) fn member(pointer: String, message: impl Into<String>) -> Self {
         let code = MemberCode::InvalidMember;
@@ -111,7 +159,7 @@ impl Refused {
     }
 
     pub(super) fn unknown_task(task: &TaskRef) -> Self {
-        Refused::UnknownTask(task.to_string())
+        Refused::UnknownTask { task: task.to_string(), pointer: "/task".to_owned() }
     }
 
     /// The same words whether it never was, or is another tenant's (I27).

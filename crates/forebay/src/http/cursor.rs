@@ -29,6 +29,10 @@ pub enum Series {
     Revisions,
     /// The audit, under the filters with this digest.
     Audit(u64),
+    /// A list of batches.
+    Batches,
+    /// Dead letters that are being replayed, oldest first, as above.
+    Replays(u64),
 }
 
 impl Series {
@@ -39,6 +43,8 @@ impl Series {
             Series::DeadLetters(filters) => (3, filters),
             Series::Revisions => (4, 0),
             Series::Audit(filters) => (5, filters),
+            Series::Batches => (6, 0),
+            Series::Replays(filters) => (7, filters),
         }
     }
 }

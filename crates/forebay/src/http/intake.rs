@@ -6,8 +6,9 @@ use forebay_core::id::JobId;
 use forebay_store::record::Accepted;
 
 use super::auth::Principal;
+use super::outer::RequestId;
 use super::problem::Problem;
-use crate::accept::Wish;
+use crate::accept::{Many, Taken, Wish};
 
 /// Takes jobs in: parses strictly, resolves the task, hashes, admits and commits.
 #[async_trait]
@@ -36,4 +37,30 @@ pub trait Intake: Send + Sync {
         job: JobId,
         wish: Wish,
     ) -> Result<Accepted, Problem>;
+
+    /// Accepts the jobs of a batch, each by itself. Problems of members name the request.
+    ///
+    /// # Errors
+    ///
+    /// When the call as a whole can't be taken in, or not to its end: then the problem says so.
+    async fn submit_batch(
+        &self,
+        principal: &Principal,
+        idempotency_key: Option<String>,
+        request: &RequestId,
+        body: Bytes,
+    ) -> Result<Taken, Problem>;
+
+    /// Accepts jobs that do the work of many failed ones again.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    async fn replay_many(
+        &self,
+        principal: &Principal,
+        idempotency_key: Option<String>,
+        request: &RequestId,
+        many: Many,
+    ) -> Result<Taken, Problem>;
 }

@@ -6,21 +6,30 @@ use axum::response::{IntoResponse, Response};
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
-use forebay_core::limits::{LIST_PAGE, NOTE_CHARS, NOTES};
-use forebay_store::record::{LetterChange, LetterChanged, LetterFilter, LetterQuery, LetterState, Scope};
-use http::Uri;
-use serde_json::json;
+use forebay_core::limits::{LIST_PAGE, NOTE_CHARS, NOTES, REPLAY_JOBS};
+use forebay_store::record::{
+    LetterChange, LetterChanged, LetterFilter, LetterQuery, LetterState, ReplayQuery, Scope,
+};
+use http::{HeaderMap, StatusCode, Uri};
+use serde_json::{Value, json};
 
 use super::api::Api;
 use super::auth::Principal;
+use super::batches::accepted;
 use super::body::Payload;
 use super::cursor::Series;
-use super::dto::{DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList};
+use super::dto::{
+    DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, MemberResult, ReplayManyBody, ReplayTaken,
+};
 use super::fields::Fields;
-use super::jobs::with_next;
+use super::headers::idempotency_key;
+use super::jobs::{wish, with_next};
+use super::outer::RequestId;
 use super::params::{NoParams, Params, PathId};
 use super::problem::{Code, Problem};
 use super::route::{Doc, Route, get, post};
+
+use crate::accept::{Many, Wish};
 
 /// Letters on a page when the caller does not say.
 const DEFAULT_PAGE: usize = 50;
@@ -41,6 +50,7 @@ pub(super) fn routes() -> Vec<Route> {
             filters_doc(Doc::of("dead letters", "Count failed jobs by task and failure class"))
                 .gives::<DeadLetterGroups>(200, "The groups, most frequent first"),
         ),
+        post("/v1/dead-letters/replay", replay).needs(Scope::Operate, replay_doc()),
         get("/v1/dead-letters/{job_id}", show).needs(
             Scope::Read,
             one("A failed job with its notes and its replays").gives::<DeadLetter>(200, "The dead letter"),
@@ -81,6 +91,32 @@ fn list_doc() -> Doc {
         )
         .gives::<DeadLetterList>(200, "A page of dead letters")
         .with_header("Link", "The next page, with `rel=\"next\"`; absent on the last one")
+}
+
+fn replay_doc() -> Doc {
+    Doc::of("dead letters", "Replay many failed jobs, oldest failure first, up to 1,000 a call")
+        .more(
+            "A new job each, admitted as any other, as members of one batch: its id shows how far they are, and cancels \
+             them. Without filters, all that are open. Those that were replayed before are left out unless `again` is \
+             true. A limit that speaks against more stops the call; `left` and `next_cursor` say what remains.",
+        )
+        .header("Idempotency-Key", "The same call under the same key replays nothing twice, `again` or not")
+        .takes::<ReplayManyBody>(
+            "Which ones, and how",
+            json!({"task": "invoice@4", "class": "invalid_request", "reason": "the prompt is mended"}),
+        )
+        .gives::<ReplayTaken>(202, "What became of each dead letter")
+        .with_header("Location", "Where the batch of the new jobs is looked at")
+        .with_header("Idempotent-Replayed", "`true` when the call had been made before under the same key")
+        .refuses(&[
+            Code::InvalidJson,
+            Code::InvalidMember,
+            Code::UnknownMember,
+            Code::UnsupportedMediaType,
+            Code::TooLarge,
+            Code::RequestTimeout,
+            Code::IdempotencyKeyReused,
+        ])
 }
 
 fn filters_doc(doc: Doc) -> Doc {
@@ -128,6 +164,87 @@ async fn groups(
     let (state, filter) = filters(params)?;
     let groups = api.app.store.letter_groups(principal.tenant, state, filter).await?;
     Ok(Json(DeadLetterGroups { data: groups.into_iter().map(Into::into).collect() }))
+}
+
+/// `POST /v1/dead-letters/replay`
+async fn replay(
+    State(api): State<Api>,
+    principal: Principal,
+    _: NoParams,
+    request_id: RequestId,
+    headers: HeaderMap,
+    payload: Payload,
+) -> Result<Response, Problem> {
+    let key = idempotency_key(&headers)?;
+    let mut fields = Fields::of(payload.json_or_nothing()?);
+    let wish = wish(&mut fields, &principal);
+    let filter = wanted(&mut fields, &wish);
+    let limit = fields.optional("limit", "a number from 1 to 1000", |value| {
+        value
+            .as_u64()
+            .and_then(|limit| usize::try_from(limit).ok())
+            .filter(|limit| (1..=REPLAY_JOBS).contains(limit))
+    });
+    let cursor = fields.optional("cursor", "the `next_cursor` of the call before", |value| {
+        value.as_str().map(str::to_owned)
+    });
+    fields.end()?;
+    let again = wish.again;
+    let series = Series::Replays(Digest::of(format!("{filter:?} {again}").as_bytes()).short());
+    let after = cursor.map(|cursor| api.cursors.position(&principal, series, &cursor)).transpose()?;
+    let many = Many {
+        filter: filter.clone(),
+        after: after.unwrap_or_default(),
+        limit: limit.unwrap_or(REPLAY_JOBS),
+        wish,
+    };
+    let taken = api.intake.replay_many(&principal, key, &request_id, many).await?;
+    let store = &api.app.store;
+    let members = match taken.batch {
+        Some(batch) => store.members(principal.tenant, batch).await?,
+        None => Vec::new(),
+    };
+    let left =
+        store.letters_left(principal.tenant, ReplayQuery { filter, again, after: taken.after }).await?;
+    let replayed = members.iter().filter(|member| member.outcome.is_ok()).count() as u64;
+    let stopped = taken.stopped.map(|refused| Problem::from(refused).body(&request_id.0));
+    let answer = ReplayTaken {
+        batch_id: taken.batch,
+        replayed,
+        refused: members.len() as u64 - replayed,
+        left,
+        next_cursor: (left > 0).then(|| api.cursors.write(principal.tenant, series, taken.after)),
+        stopped: stopped.and_then(|problem| serde_json::to_value(problem).ok()),
+        results: members.into_iter().map(MemberResult::from).collect(),
+    };
+    let mut response = Json(answer).into_response();
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(match taken.batch {
+        Some(batch) => accepted(response, batch, taken.replayed),
+        None => response,
+    })
+}
+
+/// The filters of a list, as members of a body. The task is that of the wish.
+fn wanted(fields: &mut Fields, wish: &Wish) -> LetterFilter {
+    LetterFilter {
+        task: wish.task.as_ref().map(|task| task.name.clone()),
+        class: fields.optional("class", CLASS, |value| FailureClass::from_name(value.as_str()?)),
+        revision: fields.optional("revision", "the number of a revision", |value| {
+            value.as_u64().and_then(|number| u32::try_from(number).ok())
+        }),
+        owner: fields.text("owner", OWNER_CHARS),
+        failed_after: fields.time("after"),
+        failed_before: fields.time("before"),
+        created_after: fields.time("created_after"),
+        created_before: fields.time("created_before"),
+        metadata: fields.optional("metadata", "an object of texts", metadata).unwrap_or_default(),
+    }
+}
+
+fn metadata(value: &Value) -> Option<Vec<(String, String)>> {
+    let members = value.as_object()?.iter();
+    members.map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 /// `GET /v1/dead-letters/{job_id}`

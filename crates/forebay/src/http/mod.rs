@@ -12,6 +12,7 @@ mod answers;
 mod api;
 mod audit;
 pub mod auth;
+mod batches;
 mod body;
 pub mod cursor;
 mod datasets;
@@ -51,6 +52,7 @@ use crate::app::App;
 
 pub use auth::{MintedKey, Principal, mint_key};
 pub use intake::Intake;
+pub use outer::RequestId;
 pub use problem::{Code, ErrorItem, Facts, Problem};
 pub use server::serve;
 
@@ -66,6 +68,7 @@ fn routes() -> Vec<Route> {
         jobs::routes(),
         events::routes(),
         letters::routes(),
+        batches::routes(),
         documents::routes(),
         datasets::routes(),
         reviews::routes(),

@@ -5,12 +5,13 @@ use std::any::Any;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use forebay_core::limits::REQUEST_HEAD_BYTES;
 use forebay_core::time::Millis;
 use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use http::request::Parts;
 use http::{Method, StatusCode};
 use tokio::time::Instant;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -38,6 +39,18 @@ pub(super) fn surround(router: Router<Api>, api: &Api) -> Router<Api> {
         .layer(from_fn_with_state(api.clone(), finish))
 }
 
+/// Names the request in the log and in its problems.
+#[derive(Debug, Clone)]
+pub struct RequestId(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for RequestId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<RequestId>().cloned().ok_or_else(Problem::internal)
+    }
+}
+
 async fn unknown_path() -> Problem {
     Problem::new(Code::NotFound, "this server has no such address")
 }
@@ -53,9 +66,10 @@ fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
 }
 
 /// Gives the request its id, writes problems out, and counts.
-async fn finish(State(api): State<Api>, request: Request, next: Next) -> Response {
+async fn finish(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
+    request.extensions_mut().insert(RequestId(id.clone()));
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let response = if head_bytes(&request) > REQUEST_HEAD_BYTES {

@@ -34,6 +34,8 @@ enum Lead {
     RevokeKey,
     /// A document is uploaded.
     Upload,
+    /// A batch is cancelled.
+    CancelBatch,
     /// A job failed: something is asked for at this address behind its id.
     Dead(&'static str, fn() -> Value),
 }
@@ -47,6 +49,10 @@ fn places() -> Vec<(&'static str, Lead)> {
         Lead::Request(Method::POST, "/v1/revisions", source)
     };
     let dataset = || Lead::Request(Method::PUT, "/v1/datasets/suppliers", || json!([{"name": "Acme"}]));
+    let batch = || {
+        let one = || json!({"jobs": [{"task": "chat", "input": {"prompt": "quick"}}]});
+        Lead::Request(Method::POST, "/v1/job-batches", one)
+    };
     vec![
         ("accept.before_commit", Lead::Submit),
         ("accept.after_commit", Lead::Submit),
@@ -79,6 +85,12 @@ fn places() -> Vec<(&'static str, Lead)> {
         ("revoke_key.after_commit", Lead::RevokeKey),
         ("add_document.before_commit", Lead::Upload),
         ("add_document.after_commit", Lead::Upload),
+        ("begin_batch.before_commit", batch()),
+        ("begin_batch.after_commit", batch()),
+        ("place.before_commit", batch()),
+        ("place.after_commit", batch()),
+        ("cancel_batch.before_commit", Lead::CancelBatch),
+        ("cancel_batch.after_commit", Lead::CancelBatch),
         ("replay.before_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
         ("replay.after_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
         ("change_letter.before_commit", Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"}))),
@@ -234,6 +246,14 @@ impl Stage {
                     server.request(Method::POST, "/v1/documents").header("Content-Type", "text/plain");
                 answered(upload.body("a document")).await.map(drop)
             }
+            Lead::CancelBatch => {
+                let body = json!({"jobs": [{"task": "chat", "input": {"prompt": "quick"}}]});
+                let ask = server.request(Method::POST, "/v1/job-batches").header("Idempotency-Key", &key);
+                let taken = answered(ask.json(&body)).await?;
+                let batch = taken["batch_id"].as_str().unwrap();
+                let cancel = server.request(Method::POST, &format!("/v1/job-batches/{batch}/cancel"));
+                answered(cancel).await.map(drop)
+            }
             Lead::Dead(path, body) => {
                 let failed = server.request(Method::GET, "/v1/jobs?state=FAILED_TERMINAL");
                 let failed = answered(failed).await?;
@@ -286,6 +306,7 @@ impl Stage {
             let fine = match self.lead {
                 Lead::Late if late => true,
                 Lead::Dead(..) if job["replay_of"].is_null() => job["state"] == "FAILED_TERMINAL",
+                Lead::CancelBatch => job["state"] == "CANCELLED" || job["state"] == "SUCCEEDED",
                 Lead::Swept => job["state"] == "CANCELLED",
                 // What was not committed did not happen: the next worker may have been first.
                 Lead::Cancel => {

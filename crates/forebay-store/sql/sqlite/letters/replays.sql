@@ -1,4 +1,4 @@
 -- Jobs that do the work of a failed one again, latest first.
 SELECT j.id, j.state FROM inputs i JOIN jobs j ON j.id = i.job_id
 WHERE i.replay_of = ?1
-ORDER BY i.created_at DESC, j.id DESC
+ORDER BY j.seq DESC

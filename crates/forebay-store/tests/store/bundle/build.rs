@@ -59,6 +59,7 @@ impl Bundle {
             metadata: None,
             series: None,
             replay_of: None,
+            batch: None,
             first_step: self.new_step(),
             max_pending: 100_000,
             refuse_above_budget: None,

@@ -4,6 +4,7 @@
 pub mod accept;
 pub mod access;
 pub mod audit;
+pub mod batches;
 pub mod cancel;
 pub mod capacity;
 pub mod claim;
@@ -162,6 +163,21 @@ macro_rules! cases {
                 a_tenant_sees_its_own_affairs,
                 records_are_found_by_what_is_asked,
                 pages_hold_each_record_once,
+            }
+            batches {
+                a_batch_is_complete_when_its_last_job_has_ended,
+                members_are_taken_in_once,
+                a_batch_whose_members_are_all_refused_is_complete_at_once,
+                a_call_that_broke_off_says_how_far_it_came,
+                a_call_is_one_batch_for_its_key,
+                a_job_that_was_there_before_is_waited_for,
+                a_job_may_be_two_members,
+                a_job_in_review_has_not_ended,
+                many_ends_at_once_complete_a_batch_once,
+                a_batch_is_cancelled_piece_by_piece,
+                a_batch_that_was_cancelled_takes_no_members,
+                replays_are_members,
+                batches_belong_to_their_tenant,
             }
             letters {
                 a_job_that_fails_is_a_dead_letter,

@@ -93,7 +93,24 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "an event is a job's and has a version that the job has had",
         "SELECT e.seq FROM events e LEFT JOIN jobs j ON j.id = e.job_id AND j.tenant = e.tenant
-         WHERE j.id IS NULL OR e.state_version > j.state_version",
+         WHERE e.type <> 'batch.completed' AND (j.id IS NULL OR e.state_version > j.state_version)",
+    ),
+    (
+        "a batch has as many open members as its rows say, and one more while its call takes members in",
+        "SELECT hex(id) FROM batches b WHERE open <> (filled_at IS NULL) + (
+           SELECT count(*) FROM batch_members m JOIN jobs j ON j.id = m.job_id
+           WHERE m.batch = b.id AND j.finished_at IS NULL)",
+    ),
+    (
+        "a batch that is complete, and no other, has one event that says so",
+        "SELECT hex(id) FROM batches b WHERE (finished_at IS NOT NULL) <> (
+           SELECT count(*) FROM events e
+           WHERE e.job_id = b.id AND e.tenant = b.tenant AND e.type = 'batch.completed' AND e.at = b.finished_at)",
+    ),
+    (
+        "a job that has not ended knows that it is a member",
+        "SELECT hex(m.job_id) FROM batch_members m JOIN jobs j ON j.id = m.job_id JOIN inputs i ON i.job_id = j.id
+         WHERE j.finished_at IS NULL AND i.batch IS NULL",
     ),
 ];
 

@@ -104,6 +104,7 @@ fn new_job(store: &SqliteStore, tenant: i64, nth: usize) -> NewJob {
         metadata: None,
         series: None,
         replay_of: None,
+        batch: None,
         first_step: NewStep {
             kind: "call",
             pool: POOL.to_owned(),

@@ -4,6 +4,7 @@
 mod access;
 mod attempt;
 mod audit;
+mod batch;
 mod dataset;
 mod explain;
 mod job;
@@ -17,6 +18,7 @@ mod task;
 pub(super) use access::{Key, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBody, TenantList};
 pub(super) use attempt::{Attempt, AttemptList, Step, StepList};
 pub(super) use audit::{AuditEntry, AuditList};
+pub(super) use batch::{Batch, BatchBody, BatchList, BatchTaken, MemberResult, ReplayManyBody, ReplayTaken};
 pub(super) use dataset::{Dataset, DatasetHistory, DatasetList};
 pub(super) use explain::{Eta, Explanation, Waiting};
 pub(super) use job::{AcceptedJob, Job, JobList, JobResult, SubmitBody, job_url};

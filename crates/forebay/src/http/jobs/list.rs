@@ -56,6 +56,7 @@ fn filters(mut params: Params) -> Result<JobQuery, Problem> {
     let query = JobQuery {
         state: params.parsed("state", &format!("one of {states}"), JobState::from_name)?,
         task: params.text("task")?,
+        batch: params.parsed("batch", "the id of a batch: `batch_...`", |text| text.parse().ok())?,
         created_after: params.time("created_after")?,
         limit: params.limit(DEFAULT_PAGE, LIST_PAGE)?,
         metadata,
@@ -67,7 +68,8 @@ fn filters(mut params: Params) -> Result<JobQuery, Problem> {
 
 /// Tells lists with other filters apart, so that a cursor is not used for another list than its own.
 fn fingerprint(query: &JobQuery) -> u64 {
-    let filters = format!("{:?}", (query.state, &query.task, query.created_after, &query.metadata));
+    let filters =
+        format!("{:?}", (query.state, &query.task, query.batch, query.created_after, &query.metadata));
     Digest::of(filters.as_bytes()).short()
 }
 

@@ -18,6 +18,7 @@ use http::header::ETAG;
 use serde_json::json;
 
 pub(super) use list::with_next;
+pub(super) use replay::wish;
 
 use super::api::Api;
 use super::auth::Principal;
@@ -139,6 +140,7 @@ fn list_doc() -> Doc {
     Doc::of("jobs", "List jobs, newest first")
         .query("state", STATES, "Only in this state")
         .query("task", r#"{"type":"string"}"#, "Only of this task")
+        .query("batch", r#"{"type":"string","pattern":"^batch_[0-9a-f]{32}$"}"#, "Only members of this batch")
         .query(
             "created_after",
             r#"{"type":"string","format":"date-time"}"#,

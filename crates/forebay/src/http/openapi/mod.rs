@@ -79,6 +79,7 @@ pub(super) fn document(routes: &[Route]) -> Value {
 const TAGS: &[(&str, &str)] = &[
     ("jobs", "Work that was handed over"),
     ("events", "What happens to jobs"),
+    ("batches", "Many jobs in one call"),
     ("dead letters", "Jobs that failed, and who deals with them"),
     ("documents", "Immutable bytes that jobs read"),
     ("datasets", "Master data that answers are compared with"),

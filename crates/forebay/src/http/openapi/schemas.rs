@@ -81,7 +81,18 @@ impl Schemas {
 
 /// Schemas that say more than a type can.
 fn by_hand(name: &str) -> Option<Value> {
-    (name == submit::SUBMIT).then(submit::schema)
+    match name {
+        submit::SUBMIT => Some(submit::schema()),
+        "BatchJob" => {
+            let mut schema = submit::schema();
+            let key = "Makes the same job in a later call find this one's.";
+            schema["description"] = "One job of a batch.".into();
+            schema["properties"]["idempotency_key"] =
+                json!({"type": "string", "pattern": "^[!-~]{1,255}$", "description": key});
+            Some(schema)
+        }
+        _ => None,
+    }
 }
 
 /// The form of a part of the path, by its name. Ids have theirs from the contract.

@@ -84,11 +84,21 @@ impl From<Refused> for Problem {
         match refused {
             Refused::Json(fault) => fault.into(),
             Refused::Members(faults) => faults.into(),
-            Refused::UnknownTask(_) => {
-                let item = ErrorItem::at("/task", detail.clone());
+            Refused::UnknownTask { pointer, .. } => {
+                let item = ErrorItem::at(pointer, detail.clone());
                 Problem::new(Code::UnknownTask, detail).with_errors(vec![item])
             }
-            Refused::KeyReused { .. } => Problem::new(Code::IdempotencyKeyReused, detail),
+            Refused::BatchCut { batch, failure } => {
+                let problem = Problem::from(failure);
+                let detail = format!(
+                    "{}; {batch} has what was taken in before: the same call under the same key goes on from there",
+                    problem.detail()
+                );
+                Problem::new(problem.code(), detail).retry_after(STORE_RETRY)
+            }
+            Refused::KeyReused { .. } | Refused::BatchKeyReused { .. } => {
+                Problem::new(Code::IdempotencyKeyReused, detail)
+            }
             Refused::TenantFull { .. } => Problem::new(Code::QuotaExceeded, detail).retry_after(FULL_RETRY),
             Refused::SystemFull { .. } => Problem::new(Code::Overloaded, detail).retry_after(FULL_RETRY),
             Refused::Budget { .. } => Problem::new(Code::BudgetExhausted, detail).retry_after(BUDGET_RETRY),

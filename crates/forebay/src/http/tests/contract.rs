@@ -45,6 +45,8 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /v1/documents/{document_id} read
     GET /v1/documents/{document_id}/content read
     GET /v1/events read
+    GET /v1/job-batches read
+    GET /v1/job-batches/{batch_id} read
     GET /v1/jobs read
     GET /v1/jobs/{job_id} read
     GET /v1/jobs/{job_id}/attempts inspect
@@ -66,8 +68,11 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /v1/tenants admin
     GET /v1/tenants/{tenant} admin
     GET /v1/usage read
+    POST /v1/dead-letters/replay operate
     POST /v1/dead-letters/{job_id} operate
     POST /v1/documents submit
+    POST /v1/job-batches submit
+    POST /v1/job-batches/{batch_id}/cancel operate
     POST /v1/jobs submit
     POST /v1/jobs/{job_id}/cancel operate
     POST /v1/jobs/{job_id}/replay operate

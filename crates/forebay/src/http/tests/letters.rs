@@ -12,7 +12,7 @@ use super::*;
 
 impl Bench {
     /// Submits a job and fails it, as a worker does whose provider refuses the request.
-    async fn dead(&self, key: &str) -> String {
+    pub(super) async fn dead(&self, key: &str) -> String {
         let job = self.submit(key).await;
         self.fail_one().await;
         job
