@@ -365,3 +365,82 @@ fn an_ambiguous_date_is_read_as_the_document_orders_others_or_is_in_doubt() {
     assert_eq!(dates("2023-03-04", "2023-04-03", ordered), [], "the other way round it would be due before");
     assert_eq!(dates("2023-04-03", "2023-04-05", "Date 03.04.2023 Due 05.04.2023"), []);
 }
+
+#[test]
+fn a_tax_of_zero_is_held_against_the_printed_one() {
+    let found = |document: &str| {
+        let policy = json!({
+            "version": 1,
+            "amounts": {"net": "/net", "tax": "/tax", "total": "/total"},
+            "printed_tax": {"labels": ["BTW", "Tax", "MwSt."], "not_after": ["ohne", "excl."]},
+        });
+        found_with(policy, json!({"net": "717.97", "tax": "0.00", "total": "717.97"}), document, &[])
+    };
+    let overlooked = || one("tax_overlooked", "/tax");
+    assert_eq!(found("Exclusief   € 593,36\nBTW 21%     € 124,61\nTotaal   € 717,97"), overlooked());
+    assert_eq!(
+        found("Item     Net       Tax       Total\nX        593.36    124.61    717.97"),
+        overlooked()
+    );
+    assert_eq!(
+        found("Net 593,36\nPreis    Betrag\nohne     ohne\nMwSt.    MwSt.\n124,61   717,97"),
+        [],
+        "without tax"
+    );
+    assert_eq!(found("Preis excl. BTW   124,61   593,36   717,97"), []);
+    assert_eq!(found("Total 717.97\nTax (0%):  $0.00\nTax: 0.2%"), []);
+    assert_eq!(found("Total 717.97\nTax office 12.50"), [], "nothing that it leads to");
+}
+
+#[test]
+fn what_stands_beside_a_value_says_what_it_is() {
+    let found = |date: Value, supplier: &str, document: &str| {
+        let policy = json!({
+            "version": 1,
+            "dates": [{"field": "/date"}],
+            "labels": [
+                {"field": "/date", "own": ["Invoice date"], "other": ["Order date"], "not_overlooked": true},
+                {"field": "/supplier", "other": ["Bill to"]},
+            ],
+        });
+        found_with(policy, json!({"date": date, "supplier": supplier}), document, &[])
+    };
+    let document = "ACME Ltd                      Bill To:\nInvoice Date: 5 May 2023      Example Labs\n\
+        Order date: 1 May 2023\n\nShipped   Paid\n1 May 2023   ACME Ltd\n";
+    assert_eq!(found(json!("2023-05-05"), "Acme Ltd", document), []);
+    assert_eq!(found(json!("2023-05-01"), "ACME Ltd", document), [], "it stands elsewhere, too");
+    assert_eq!(found(json!("2023-05-05"), "Example Labs", document), one("label_mismatch", "/supplier"));
+    let only = "Order date:   1 May 2023\nInvoice date   2 May 2023";
+    assert_eq!(found(json!("2023-05-01"), "x", only), one("label_mismatch", "/date"));
+    assert_eq!(found(Value::Null, "x", only), one("value_overlooked", "/date"));
+    assert_eq!(found(Value::Null, "x", "Invoice date: see overleaf"), []);
+    let table = "Order date     Invoice date\n01.05.2023     02.05.2023";
+    assert_eq!(found(json!("2023-05-01"), "x", table), one("label_mismatch", "/date"));
+    assert_eq!(found(json!("2023-05-02"), "x", table), []);
+    assert_eq!(found(Value::Null, "x", table), one("value_overlooked", "/date"));
+}
+
+#[test]
+fn a_rate_may_be_printed_with_its_sign() {
+    let found = |rate: &str| {
+        let policy = json!({
+            "version": 1,
+            "amounts": {"net": "/net", "tax": "/tax", "total": "/total", "taxes": {
+                "list": "/taxes", "base": "/base", "rate": "/rate", "tax": "/tax",
+            }},
+            "evidence": {"exempt": ["/net", "/tax", "/total"]},
+        });
+        let document = "MwSt 19 % auf 3.009,00   571,71";
+        let output = json!({"net": "3009.00", "tax": "571.71", "total": "3580.71",
+            "taxes": [{"base": "3009.00", "rate": rate, "tax": "571.71"}]});
+        let quotes = ["base", "rate", "tax"].map(|name| format!("/taxes/0/{name}"));
+        let quotes: Vec<_> = quotes.iter().map(|field| (field.as_str(), document)).collect();
+        found_with(policy, output, document, &quotes)
+    };
+    assert_eq!(found("19"), []);
+    assert_eq!(found("19.0"), []);
+    assert_eq!(
+        found("7"),
+        [("tax_rate", "/taxes/0/tax".to_owned()), ("evidence_value_mismatch", "/taxes/0/rate".to_owned())]
+    );
+}

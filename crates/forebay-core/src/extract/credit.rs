@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::extract::amounts::Amount;
 use crate::extract::finding::{Finding, FindingCode, Findings};
+use crate::extract::layout::cells;
 use crate::extract::policy::{CreditAmounts, CreditNotesRule, Policy};
 use crate::extract::resolve::fold;
 use crate::extract::{Case, Pointer};
@@ -80,26 +81,4 @@ fn is_title(text: &str, title: &str) -> bool {
     }
     let rest = rest.trim_matches(|char: char| !char.is_alphanumeric());
     rest.is_empty() || rest.split(' ').count() <= 3 && rest.contains(|char: char| char.is_ascii_digit())
-}
-
-/// The cells of a printed row: what two spaces or a tab separate, with the byte that each begins at.
-pub(super) fn cells(row: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let rest = row.get(at..)?;
-            let text = rest.trim_start();
-            let start = at + rest.len() - text.len();
-            if text.is_empty() {
-                return None;
-            }
-            let gap = |pair: &[u8]| pair[0] == b'\t' || pair == b"  ";
-            let end = text.as_bytes().windows(2).position(gap).unwrap_or(text.len());
-            let cell = text[..end].trim_end();
-            at = start + end;
-            if !cell.is_empty() {
-                return Some((start, cell));
-            }
-        }
-    })
 }

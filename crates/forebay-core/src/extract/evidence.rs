@@ -130,6 +130,8 @@ struct Field<'a> {
 /// As what a value is looked for in its quotes.
 enum Sought<'a> {
     Number(Decimal),
+    /// A number that may have a percent sign.
+    Percent(Decimal),
     Currency(&'a str),
     Date(jiff::civil::Date),
     Text(&'a str),
@@ -147,7 +149,7 @@ impl Field<'_> {
             Err(finding) => return Some(finding),
         };
         if quotes.is_empty() {
-            let zero = matches!(sought, Sought::Number(number) if number.is_zero());
+            let zero = matches!(sought, Sought::Number(number) | Sought::Percent(number) if number.is_zero());
             return (!zero || !self.rule.zero_amounts_exempt).then(|| {
                 let message = format!("the value {} has no quote from the document", self.shown_value());
                 Finding::new(FindingCode::EvidenceMissing, self.pointer, message)
@@ -183,6 +185,12 @@ impl Field<'_> {
             Role::Date => return Ok(text.and_then(dates::iso).map(Sought::Date)),
             Role::Currency => return Ok(text.filter(|code| !code.trim().is_empty()).map(Sought::Currency)),
             Role::Number => return self.sought_number(),
+            Role::Percent => {
+                return self.sought_number().map(|sought| match sought {
+                    Some(Sought::Number(number)) => Some(Sought::Percent(number)),
+                    other => other,
+                });
+            }
             Role::DocumentType | Role::Structure => return Ok(None),
             Role::Iban | Role::Exact | Role::List | Role::Text => {}
         }
@@ -224,6 +232,12 @@ impl Field<'_> {
                 }
                 Sought::Date(date) => written_date::stand(slice(span), *date, style.day_first)
                     .map(|other| (Other::Date(other), *span)),
+                Sought::Percent(value) if number::percents(with_sign(document, span)).contains(value) => {
+                    Stand::Yes
+                }
+                Sought::Percent(value) => {
+                    number::stand(document, span, *value, style).map(|other| (Other::Number(other), *span))
+                }
                 _ if self.stands_in(sought, spans) => Stand::Yes,
                 _ => Stand::No,
             };
@@ -239,7 +253,7 @@ impl Field<'_> {
     fn stands_in(&self, sought: &Sought<'_>, spans: &[Span]) -> bool {
         let slice = |span: &Span| &self.case.document[span.start..span.end];
         match sought {
-            Sought::Number(_) | Sought::Date(_) => false,
+            Sought::Number(_) | Sought::Percent(_) | Sought::Date(_) => false,
             Sought::Currency(code) => self.case.policy.currency.as_ref().is_some_and(|rule| {
                 spans.iter().any(|span| currency::stands_in(rule, self.case.document, span, code))
             }),
@@ -288,6 +302,12 @@ fn find_token(piece: &str, text: &str) -> bool {
             && !(text.starts_with(char::is_alphanumeric) && piece[..start].ends_with(char::is_alphanumeric));
         alone && !glue(before.next(), before.next()) && !glue(after.next(), after.next())
     })
+}
+
+/// A span with the percent sign that may follow it.
+fn with_sign<'d>(document: &'d str, span: &Span) -> &'d str {
+    let end = document.len().min(span.end + " %".len());
+    &document[span.start..number::floor(document, end)]
 }
 
 /// A text as values are compared with quotes: as quotes are, and without regard to case.

@@ -46,6 +46,8 @@ pub enum FindingCode {
     TaxRate,
     /// Bases do not add up to the net amount, or taxes not to the tax.
     TaxSum,
+    /// The tax is zero or missing, and the document prints one that leads from one printed amount to another.
+    TaxOverlooked,
     /// The document is titled as a credit note and not said to be one, or the other way round.
     DocumentType,
     /// An amount has the sign that such a document does not have.
@@ -64,6 +66,10 @@ pub enum FindingCode {
     DateImplausible,
     /// An IBAN has another length than its country's, or wrong check digits.
     IbanInvalid,
+    /// A value stands only beside the label of something else, or beside none of its own where one is required.
+    LabelMismatch,
+    /// A value is null, and the document prints one beside its label.
+    ValueOverlooked,
     /// A value has no quote.
     EvidenceMissing,
     /// A quote does not stand in the document.
@@ -105,7 +111,7 @@ use FindingCode as C;
 
 impl FindingCode {
     /// Every code, in the order of the checks.
-    pub const ALL: [FindingCode; 35] = [
+    pub const ALL: [FindingCode; 38] = [
         C::NotJson,
         C::Truncated,
         C::DuplicateMember,
@@ -121,6 +127,7 @@ impl FindingCode {
         C::SubLine,
         C::TaxRate,
         C::TaxSum,
+        C::TaxOverlooked,
         C::DocumentType,
         C::CreditSign,
         C::CurrencyMissing,
@@ -130,6 +137,8 @@ impl FindingCode {
         C::DateOrder,
         C::DateImplausible,
         C::IbanInvalid,
+        C::LabelMismatch,
+        C::ValueOverlooked,
         C::EvidenceMissing,
         C::EvidenceNotFound,
         C::EvidenceValueMismatch,
@@ -237,6 +246,12 @@ impl FindingCode {
                 "`amounts.taxes`",
                 "bases do not add up to the net amount, or taxes not to the tax",
             ),
+            C::TaxOverlooked => row(
+                "tax_overlooked",
+                PolicyFailed,
+                "`printed_tax`",
+                "the tax is zero or missing, and the document prints one that leads from one printed amount to another",
+            ),
             C::DocumentType => row(
                 "document_type",
                 PolicyFailed,
@@ -287,6 +302,18 @@ impl FindingCode {
                 PolicyFailed,
                 "`ibans`",
                 "an IBAN has another length than its country's, or wrong check digits",
+            ),
+            C::LabelMismatch => row(
+                "label_mismatch",
+                PolicyFailed,
+                "`labels`",
+                "a value stands only beside the label of something else, or beside none of its own where one is required",
+            ),
+            C::ValueOverlooked => row(
+                "value_overlooked",
+                PolicyFailed,
+                "`labels`",
+                "a value is null, and the document prints one beside its label",
             ),
             C::EvidenceMissing => row("evidence_missing", PolicyFailed, "`evidence`", "a value has no quote"),
             C::EvidenceNotFound => row(

@@ -27,12 +27,15 @@ mod finding;
 mod fuzz;
 mod iban;
 mod iso4217;
+mod labels;
+mod layout;
 mod lenient;
 mod lines;
 mod master_data;
 mod number;
 mod pointer;
 mod policy;
+mod printed_tax;
 mod reach;
 mod references;
 mod repair;
@@ -54,8 +57,8 @@ pub use finding::{Finding, FindingCode, FindingFacts, MAX_FINDINGS, MESSAGE_CHAR
 pub use pointer::{NotAPointer, Pointer};
 pub use policy::{
     Adjustment, AmountsRule, Column, Counts, CreditAmounts, CreditNotesRule, CurrencyRule, DateOrder,
-    DateRule, DecimalMark, DuplicatesRule, Effect, EvidenceRule, LineAmounts, LineRule, MasterDataRule,
-    Policy, PolicyError, Rounding, SubLinesRule, TaxesRule, Unexplained,
+    DateRule, DecimalMark, DuplicatesRule, Effect, EvidenceRule, LabelRule, LineAmounts, LineRule,
+    MasterDataRule, Policy, PolicyError, PrintedTaxRule, Rounding, SubLinesRule, TaxesRule, Unexplained,
 };
 pub use references::References;
 pub use repair::{Repair, Repaired, Unreadable, repair};
@@ -193,8 +196,12 @@ impl<'a> Case<'a> {
         if let Some(rule) = &policy.credit_notes {
             credit::check(rule, self, findings);
         }
+        if let Some(rule) = &policy.printed_tax {
+            printed_tax::check(rule, self, findings);
+        }
         dates::check(&policy.dates, references.today, output.value, findings);
         iban::check(&policy.ibans, output.value, findings);
+        labels::check(&policy.labels, self, findings);
         evidence::check(self, findings);
         master_data::check(&policy.master_data, output.value, references, findings);
         let rule = policy.duplicates.as_ref()?;

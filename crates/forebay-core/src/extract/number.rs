@@ -57,7 +57,7 @@ pub(super) fn percents(text: &str) -> Vec<Decimal> {
     text.match_indices('%').filter_map(before).collect()
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
+pub(super) fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
     }

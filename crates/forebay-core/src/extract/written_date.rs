@@ -22,6 +22,26 @@ pub(super) fn stand(text: &str, date: Date, day_first: Option<bool>) -> Stand<Da
     best
 }
 
+/// Whether the text prints any date.
+pub(super) fn has_date(text: &str) -> bool {
+    use Token::{Mark, Number, Word};
+    let tokens = tokens(text);
+    let of_numbers = |five: &[Token]| match five {
+        [Number(1..=4, a), Mark(one), Number(1..=2, b), Mark(other), Number(1..=4, c)] => {
+            separator(*one).is_some()
+                && separator(*one) == separator(*other)
+                && [*a, *b, *c].iter().all(|part| *part > 0)
+        }
+        _ => false,
+    };
+    let with_name = |three: &[&Token]| match three {
+        [Number(1..=4, _), Word(name), Number(1..=4, _)]
+        | [Word(name), Number(1..=2, _), Number(2 | 4, _)] => month(name).is_some(),
+        _ => false,
+    };
+    tokens.windows(5).any(of_numbers) || named(&tokens).windows(3).any(with_name)
+}
+
 /// Of each date of numbers that can be read in one order only: whether its day comes first.
 pub(super) fn orders(text: &str) -> Vec<bool> {
     use Token::{Mark, Number};

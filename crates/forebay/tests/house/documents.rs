@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use forebay::http::Code;
 use forebay::verify::report::Invariant;
+use forebay_core::extract::FindingCode;
 use forebay_core::failure::{Charge, FailureClass, Fault, Retry};
 use forebay_core::lifecycle::TABLE;
 use forebay_core::limits;
@@ -89,6 +90,15 @@ fn the_invariants_are_documented_as_they_are_judged() {
         .map(|invariant| vec![format!("{invariant:?}"), invariant.sentence().to_owned()])
         .collect();
     same_table("docs/verify.md", &["invariant", "what must hold"], &rows, "verify::report::Invariant");
+}
+
+#[test]
+fn findings_are_documented_as_they_are() {
+    let rows = FindingCode::ALL.map(|finding| {
+        let facts = finding.facts();
+        vec![code(facts.name), facts.meaning.to_owned(), facts.rule.to_owned(), code(facts.class.name())]
+    });
+    same_table("docs/validation.md", &["code", "meaning", "rule", "class"], &rows, "FindingCode::facts");
 }
 
 fn code(name: &str) -> String {

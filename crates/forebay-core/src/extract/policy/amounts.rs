@@ -204,7 +204,7 @@ impl TaxesRule {
         [
             Named::new("amounts.taxes.list", self.list.clone(), Role::List),
             each("amounts.taxes.base", &self.base, Role::Amount),
-            each("amounts.taxes.rate", &self.rate, Role::Number),
+            each("amounts.taxes.rate", &self.rate, Role::Percent),
             each("amounts.taxes.tax", &self.tax, Role::Amount),
         ]
     }

@@ -1,8 +1,9 @@
-//! What is known about the document itself: how it writes numbers and dates, and what it is.
+//! What is known about the document itself: how it writes numbers and dates, what it is, and what its
+//! labels say.
 
 use serde::{Deserialize, Serialize};
 
-use super::{PolicyError, refuse_if};
+use super::{Named, PolicyError, Role, refuse_if};
 use crate::extract::pointer::Pointer;
 use crate::extract::resolve::fold;
 
@@ -72,6 +73,41 @@ pub enum CreditAmounts {
     Positive,
 }
 
+/// A tax of zero, or none, is held against what the document prints: a tax amount other than zero beside one of the
+/// labels, together with an amount that it leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrintedTaxRule {
+    /// What a tax is called: `VAT`, `BTW`, `MwSt`. Case and full stops do not matter.
+    pub labels: Vec<String>,
+    /// Words before a label that turn its meaning around: `excl.`, `ohne`, `incl.`.
+    #[serde(default)]
+    pub not_after: Vec<String>,
+}
+
+/// What a document prints beside a value. The label of a value stands before it in the same printed cell, in the
+/// cell to its left, or above it in its column. Case and punctuation do not matter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelRule {
+    /// The value.
+    pub field: Pointer,
+    /// Its own labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
+    /// Labels of other things: a value whose every place in the document has one of these, and none of its own,
+    /// is a finding.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other: Vec<String>,
+    /// Whether the value must stand beside one of its own labels. Default: no.
+    #[serde(default)]
+    pub own_required: bool,
+    /// Whether a null is a finding where the document prints one of the field's own labels with a value beside it.
+    /// Default: no.
+    #[serde(default)]
+    pub not_overlooked: bool,
+}
+
 fn credit_note() -> Vec<String> {
     vec!["credit_note".to_owned()]
 }
@@ -86,5 +122,26 @@ impl CreditNotesRule {
     pub(super) fn validate(&self) -> Result<(), PolicyError> {
         check_words("credit_notes.values", &self.values, true)?;
         check_words("credit_notes.titles", &self.titles, true)
+    }
+}
+
+impl PrintedTaxRule {
+    pub(super) fn validate(&self) -> Result<(), PolicyError> {
+        check_words("printed_tax.labels", &self.labels, true)?;
+        check_words("printed_tax.not_after", &self.not_after, false)
+    }
+}
+
+impl LabelRule {
+    pub(super) fn named(&self) -> Named {
+        Named::new("labels.field", self.field.clone(), Role::Text)
+    }
+
+    pub(super) fn validate(&self) -> Result<(), PolicyError> {
+        let field = &self.field;
+        refuse_if(field.is_pattern(), "labels.field", format!("{field} must name one field, without `*`"))?;
+        let own_needed = self.own_required || self.not_overlooked || self.other.is_empty();
+        check_words("labels.own", &self.own, own_needed)?;
+        check_words("labels.other", &self.other, false)
     }
 }

@@ -82,7 +82,11 @@ impl LineRule {
     }
 
     pub(super) fn fields(&self, lines: &Pointer) -> Vec<Named> {
-        let role = |member| if member == "amounts.line.discount" { Role::Amount } else { Role::Number };
+        let role = |member| match member {
+            "amounts.line.discount" => Role::Amount,
+            "amounts.line.quantity" | "amounts.line.unit_price" => Role::Number,
+            _ => Role::Percent,
+        };
         self.members().map(|(member, field)| Named::new(member, lines.each(field), role(member))).collect()
     }
 

@@ -18,7 +18,9 @@ mod text;
 
 pub use amounts::{Adjustment, AmountsRule, Counts, Effect, LineAmounts, Rounding, TaxesRule};
 pub use currency::CurrencyRule;
-pub use document::{CreditAmounts, CreditNotesRule, DateOrder, DecimalMark, StyleRule};
+pub use document::{
+    CreditAmounts, CreditNotesRule, DateOrder, DecimalMark, LabelRule, PrintedTaxRule, StyleRule,
+};
 pub use lines::{LineRule, SubLinesRule, Unexplained};
 pub use outside::{Column, DuplicatesRule, MasterDataRule};
 
@@ -37,6 +39,9 @@ pub struct Policy {
     /// What must add up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amounts: Option<AmountsRule>,
+    /// A tax of zero where the document prints another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed_tax: Option<PrintedTaxRule>,
     /// Documents that give money back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credit_notes: Option<CreditNotesRule>,
@@ -49,6 +54,9 @@ pub struct Policy {
     /// Fields that are bank accounts: an IBAN of its country's length whose check digits are right.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ibans: Vec<Pointer>,
+    /// What stands beside a value in the document.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<LabelRule>,
     /// Which values must stand in the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidenceRule>,
@@ -117,8 +125,10 @@ pub struct PolicyError {
 pub(super) enum Role {
     /// Money in the document's currency.
     Amount,
-    /// Another number: a quantity, a unit price, a rate.
+    /// Another number: a quantity, a unit price.
     Number,
+    /// A number that may be printed with a percent sign.
+    Percent,
     Currency,
     Date,
     Iban,
@@ -170,6 +180,8 @@ impl Policy {
         self.amounts.as_ref().map_or(Ok(()), AmountsRule::validate)?;
         self.currency.as_ref().map_or(Ok(()), CurrencyRule::validate)?;
         self.credit_notes.as_ref().map_or(Ok(()), CreditNotesRule::validate)?;
+        self.printed_tax.as_ref().map_or(Ok(()), PrintedTaxRule::validate)?;
+        self.labels.iter().try_for_each(LabelRule::validate)?;
         self.duplicates.as_ref().map_or(Ok(()), DuplicatesRule::validate)?;
         self.master_data.iter().try_for_each(MasterDataRule::validate)?;
         self.validate_dates()?;
@@ -212,6 +224,7 @@ impl Policy {
         named.extend(kind);
         named.extend(self.dates.iter().map(|rule| Named::new("dates.field", rule.field.clone(), Role::Date)));
         named.extend(all("ibans", &self.ibans, Role::Iban));
+        named.extend(self.labels.iter().map(LabelRule::named));
         if let Some(evidence) = &self.evidence {
             named.extend(all("evidence.exempt", &evidence.exempt, Role::Text));
             named.extend(all("evidence.numbers", &evidence.numbers, Role::Number));
@@ -238,6 +251,9 @@ impl Policy {
 
     /// Rules that work on what another rule names.
     fn validate_needs(&self) -> Result<(), PolicyError> {
+        let has_tax = self.amounts.as_ref().is_some_and(|rule| rule.tax.is_some());
+        let message = "holds `net`, `tax` and `total` of `amounts` against the document; name them there";
+        refuse_if(self.printed_tax.is_some() && !has_tax, "printed_tax", message)?;
         let message = "is about the signs of `amounts`; name them there";
         refuse_if(self.credit_notes.is_some() && self.amounts.is_none(), "credit_notes", message)?;
         let beside = self.currency.as_ref().is_some_and(|rule| rule.decimals || rule.beside_total);
@@ -261,7 +277,7 @@ impl Policy {
             let message = format!("{field} is named twice");
             match taken.insert(field, role) {
                 // Numbers of a line may be listed among the numbers, too.
-                Some(Role::Number) if role == Role::Number => {}
+                Some(Role::Number | Role::Percent) if matches!(role, Role::Number | Role::Percent) => {}
                 other => refuse_if(other.is_some(), member, message)?,
             }
         }

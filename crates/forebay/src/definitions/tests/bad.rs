@@ -178,7 +178,7 @@ pub(crate) const CASES: [(&str, &str, &str); 73] = [
     (
         r#"required = ["/total"]"#,
         r#"requires = ["/total"]"#,
-        r#"policies.checks.requires = ["/total"] at line 32: there is no member `requires`; it has to be one of `version`, `required`, `style`, `amounts`, `credit_notes`, `currency`, `dates`, `ibans`, `evidence`, `master_data`, `duplicates`"#,
+        r#"policies.checks.requires = ["/total"] at line 32: there is no member `requires`; it has to be one of `version`, `required`, `style`, `amounts`, `printed_tax`, `credit_notes`, `currency`, `dates`, `ibans`, `labels`, `evidence`, `master_data`, `duplicates`"#,
     ),
     (
         r#"schema = '{"type": "object"}'"#,
