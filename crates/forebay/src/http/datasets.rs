@@ -75,7 +75,7 @@ pub(super) fn routes() -> Vec<Route> {
             Scope::Inspect,
             dataset("The rows of a dataset")
                 .more("In their normal form: CSV whose SHA-256 digest is the version's.")
-                .query("version", r#"{"type":"integer","minimum":1}"#, "A version; the latest where it is left out")
+                .query("version", r#"{"type":"integer","minimum":1,"maximum":4294967295}"#, "A version; the latest where it is left out")
                 .gives_raw(200, "The rows, with their columns by name", Some("text/csv"))
                 .refuses(&[Code::NotFound, Code::InvalidParameter, Code::Overloaded]),
         ),
