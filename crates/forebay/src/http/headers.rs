@@ -65,7 +65,7 @@ pub(super) fn none_match(headers: &HeaderMap, etag: &str) -> bool {
 pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
     let version = |value: &HeaderValue| {
         let tag = value.to_str().ok()?.trim().strip_prefix('"')?.strip_suffix('"')?;
-        tag.parse().ok().filter(|version| *version > 0)
+        tag.parse().ok().filter(|_| tag.starts_with(|first: char| matches!(first, '1'..='9')))
     };
     let Some(tag) = single(headers, &IF_MATCH)? else { return Ok(None) };
     let expected = "expected one ETag as it was given, such as \"3\"";

@@ -303,7 +303,9 @@ fn filters(mut params: Params) -> Result<(LetterState, LetterFilter), Problem> {
     let filter = LetterFilter {
         task: params.text("task")?,
         class: params.parsed("class", CLASS, FailureClass::from_name)?,
-        revision: params.parsed("revision", "the number of a revision", |text| text.parse().ok())?,
+        revision: params.parsed("revision", "the number of a revision", |text| {
+            text.parse().ok().filter(|number| *number > 0)
+        })?,
         owner: params.text("owner")?,
         failed_after: params.time("after")?,
         failed_before: params.time("before")?,

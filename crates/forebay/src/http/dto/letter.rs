@@ -137,8 +137,7 @@ pub(in crate::http) struct DeadLetterBody {
     /// `resolved`, `dismissed`, or `open` to open it again.
     #[schema(schema_with = shapes::letter_state)]
     state: Option<String>,
-    /// Who deals with it; an empty text is nobody.
-    #[schema(max_length = 64)]
+    #[schema(schema_with = shapes::owner)]
     owner: Option<String>,
     /// What is to be remembered. Notes are never changed.
     #[schema(schema_with = shapes::text::<{ forebay_core::limits::NOTE_CHARS }>)]

@@ -12,6 +12,16 @@ pub(super) fn text<const MOST: usize>() -> Schema {
     string().max_length(Some(MOST)).pattern(Some(VISIBLE_TEXT)).into()
 }
 
+/// Who deals with a dead letter.
+pub(super) fn owner() -> Schema {
+    let description = "Who deals with it; an empty text is nobody.";
+    string()
+        .max_length(Some(64))
+        .pattern(Some(r"^[^\x00-\x1f\x7f-\x9f]*$"))
+        .description(Some(description))
+        .into()
+}
+
 /// What a key may do.
 pub(super) fn scopes() -> Schema {
     let scope = string().enum_values(Some(Scope::ALL.map(Scope::name)));

@@ -155,9 +155,9 @@ fn parameter(param: &Param) -> Value {
     let known = match param.place {
         "path" => schemas::of_path(param.name),
         "header" => schemas::of_header(param.name),
-        _ => None,
+        _ => schemas::of_query(param.name),
     };
-    let schema = known.unwrap_or(schema);
+    let schema = schemas::within_bounds(known.unwrap_or(schema));
     json!({
         "in": param.place, "name": param.name, "description": param.description,
         "required": param.place == "path", "schema": schema,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use forebay_core::failure::FailureClass;
 use forebay_core::limits::{DATASET_COLUMNS, DATASET_ROWS};
+use forebay_store::record::AuditAction;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -121,6 +123,24 @@ pub(super) fn of_header(name: &str) -> Option<Value> {
         "Last-Event-ID" => Some(json!({"type": "string", "pattern": "^[A-Za-z0-9_-]+$"})),
         _ => None,
     }
+}
+
+/// The form of a query parameter that is one of a list of the code's.
+pub(super) fn of_query(name: &str) -> Option<Value> {
+    match name {
+        "action" => Some(json!({"type": "string", "enum": AuditAction::ALL.map(AuditAction::name)})),
+        "class" => Some(json!({"type": "string", "enum": FailureClass::ALL.map(FailureClass::name)})),
+        "key" => of_path("key_id"),
+        _ => None,
+    }
+}
+
+/// Whole numbers of parameters are read into 32 bits.
+pub(super) fn within_bounds(mut schema: Value) -> Value {
+    if schema["type"] == "integer" && schema.get("maximum").is_none() {
+        schema["maximum"] = u32::MAX.into();
+    }
+    schema
 }
 
 /// Refuses members that a request's schema does not name.
