@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::Ask;
 use super::connection::Connection;
@@ -13,7 +13,7 @@ use super::error::CliError;
 use super::excerpt::Excerpt;
 use super::exit::Exit;
 use super::output::Output;
-use super::table::{Show, cell};
+use super::revisions;
 use crate::definitions::{self, DefinitionFault};
 
 /// Arguments of `forebay apply`.
@@ -24,9 +24,15 @@ pub struct ApplyArgs {
     /// Why; kept with the revision
     #[arg(long, value_name = "TEXT")]
     pub comment: Option<String>,
-    /// Checks the definitions and changes nothing; no server is needed
+    /// Has the server check them and say what would change; changes nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Checks them here, without a server
+    #[arg(long, conflicts_with_all = ["dry_run", "expect", "comment"])]
+    pub check: bool,
+    /// Only where this revision is the active one, so that nobody else's change is lost
+    #[arg(long, value_name = "N")]
+    pub expect: Option<u32>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -34,7 +40,7 @@ pub struct ApplyArgs {
 /// Checks, bundles, uploads.
 pub async fn run(args: ApplyArgs, output: &Output) -> Result<Exit, CliError> {
     let source = bundled(&args.file)?;
-    if args.dry_run {
+    if args.check {
         if output.is_json() {
             output.record(&json!({ "valid": true }))?;
         } else {
@@ -43,27 +49,23 @@ pub async fn run(args: ApplyArgs, output: &Output) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let client = args.connection.client()?;
+    let ask = Ask::post(&["v1", "revisions"]);
+    if args.dry_run {
+        let ask = revisions::toml(ask.query("dry_run", Some(true)), source);
+        return revisions::trial(&client.json(ask.repeatable()).await?, output);
+    }
     let mut body = json!({ "source": source });
     if let Some(comment) = &args.comment {
         body["comment"] = json!(comment);
     }
     // The server keeps the text of the active revision once, however often it is sent.
-    let answer = client.send(Ask::post(&["v1", "revisions"]).json(&body).repeatable()).await?;
-    show(&answer.json()?, answer.status == StatusCode::CREATED, output)?;
-    Ok(Exit::Done)
-}
-
-fn show(applied: &Value, is_new: bool, output: &Output) -> Result<(), CliError> {
-    if output.is_json() {
-        return output.record(applied);
-    }
-    let number = cell(applied.get("number"), Show::Plain);
-    let already = if is_new { "" } else { " already: these are its definitions" };
-    output.line(&format!("revision {number} is active{already}"))
+    let ask = revisions::expecting(ask.json(&body), args.expect)?.repeatable();
+    let answer = client.send(ask).await?;
+    revisions::report(&client, &answer.json()?, answer.status == StatusCode::CREATED, output).await
 }
 
 /// The definitions as one text, checked as a whole.
-fn bundled(file: &Path) -> Result<String, CliError> {
+pub(super) fn bundled(file: &Path) -> Result<String, CliError> {
     let shown = file.display().to_string();
     let source = std::fs::read_to_string(file)
         .map_err(|error| CliError::failed(&format!("{shown} can't be read"), &error))?;

@@ -23,6 +23,10 @@ Jobs:
 
 Administration:
   apply     Check definitions (tasks, models, pools) and make them active
+  diff      What a revision or a file changes
+  rollback  Make older definitions active again
+  revisions Revisions of the definitions, with who and when
+  audit     Who changed what, and when
   dataset   Master data that answers are compared with
   tenant    Tenants, their limits and budgets
   key       API keys
@@ -122,7 +126,36 @@ Examples:
 pub const APPLY: &str = "\
 Examples:
   forebay apply definitions.toml --dry-run
+  forebay apply definitions.toml --expect 7
   forebay apply definitions.toml --comment 'gpt-5 for invoices'";
+
+/// Examples of `forebay diff`.
+pub const DIFF: &str = "\
+Examples:
+  forebay diff definitions.toml
+  forebay diff --from 3 --to 5 --text
+  forebay diff definitions.toml --exit-code";
+
+/// Examples of `forebay rollback`.
+pub const ROLLBACK: &str = "\
+Examples:
+  forebay rollback
+  forebay rollback 3 --dry-run
+  forebay rollback 3 --expect 5";
+
+/// Examples of `forebay revisions`.
+pub const REVISIONS: &str = "\
+Examples:
+  forebay revisions
+  forebay revisions 3 > definitions.toml";
+
+/// Examples of `forebay audit`.
+pub const AUDIT: &str = "\
+Examples:
+  forebay audit --since 24h
+  forebay audit --subject job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay audit --action revision.rollback --json
+  forebay audit --since 30d --export csv > audit.csv";
 
 /// Examples of `forebay tenant`.
 pub const TENANT: &str = "\

@@ -85,7 +85,7 @@ impl JobsArgs {
     }
 
     fn ask(&self, cursor: Option<&str>, limit: usize) -> Ask {
-        let created_after = self.created_after.map(|when| when.from(SystemClock.now()));
+        let created_after = self.created_after.map(|when| when.before(SystemClock.now()));
         let ask = Ask::get(&["v1", "jobs"])
             .query("state", self.state.map(State::name))
             .query("task", self.task.as_deref())

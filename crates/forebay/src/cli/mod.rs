@@ -7,6 +7,7 @@
 //! * [`exit`] has the exit codes, [`error`] what leads to them.
 
 mod apply;
+mod audit;
 mod bench;
 mod cancel;
 mod client;
@@ -27,6 +28,7 @@ mod migrate;
 pub mod output;
 pub mod problem;
 mod progress;
+mod revisions;
 mod serve;
 mod signals;
 mod sim;
@@ -109,6 +111,18 @@ enum Command {
     /// Checks definitions and makes them the active revision
     #[command(after_help = help::APPLY)]
     Apply(apply::ApplyArgs),
+    /// Says what two revisions, or a revision and a file, differ in
+    #[command(after_help = help::DIFF)]
+    Diff(revisions::DiffArgs),
+    /// Makes the definitions of an older revision the active ones again
+    #[command(after_help = help::ROLLBACK)]
+    Rollback(revisions::RollbackArgs),
+    /// Lists revisions, newest first, or prints one
+    #[command(after_help = help::REVISIONS)]
+    Revisions(revisions::RevisionsArgs),
+    /// Lists who changed what, newest first
+    #[command(after_help = help::AUDIT)]
+    Audit(audit::AuditArgs),
     /// Brings a database to this version's schema, while no server runs
     #[command(after_help = help::MIGRATE)]
     Migrate(migrate::MigrateArgs),
@@ -168,6 +182,10 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Dataset(args) => as_client(dataset::run(args, output)).await,
         Command::Key(args) => as_client(key::run(args, output)).await,
         Command::Apply(args) => as_client(apply::run(args, output)).await,
+        Command::Diff(args) => as_client(revisions::diff(args, output)).await,
+        Command::Rollback(args) => as_client(revisions::rollback(args, output)).await,
+        Command::Revisions(args) => as_client(revisions::list(args, output)).await,
+        Command::Audit(args) => as_client(audit::run(args, output)).await,
         // Each migration is one transaction: whoever ends the process leaves a whole database.
         Command::Migrate(args) => migrate::run(args, output).await,
         Command::Doctor(args) => as_client(doctor::run(args, output)).await,

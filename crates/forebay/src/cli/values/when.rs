@@ -23,6 +23,14 @@ impl When {
             When::In(span) => now.after(span),
         }
     }
+
+    /// The time that is meant by somebody who looks back: a span is that long ago.
+    pub fn before(self, now: Timestamp) -> Timestamp {
+        match self {
+            When::At(at) => at,
+            When::In(span) => now.before(span),
+        }
+    }
 }
 
 impl FromStr for When {
@@ -42,6 +50,8 @@ mod tests {
 
     #[test]
     fn a_time_is_absolute_or_from_now() {
+        let later = Timestamp::from_millis(5_000);
+        assert_eq!("2s".parse::<When>().unwrap().before(later), Timestamp::from_millis(3_000));
         let now = Timestamp::from_millis(1_000);
         assert_eq!("2s".parse::<When>().unwrap().from(now), Timestamp::from_millis(3_000));
         assert_eq!("1970-01-01T00:00:05Z".parse::<When>().unwrap().from(now), Timestamp::from_millis(5_000));

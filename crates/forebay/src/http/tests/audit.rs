@@ -15,8 +15,11 @@ const SUBMISSION: &str = "work that was handed over: the job names its key, and 
 /// Every route that is not only for reading. A new one fails the test below until it stands here.
 const DECISIONS: &[(&str, Decision)] = &[
     ("DELETE /v1/keys/{key_id}", Audited("key.revoke")),
+    ("POST /v1/dead-letters/replay", Audited("job.replay")),
     ("POST /v1/dead-letters/{job_id}", Audited("dead_letter.put")),
     ("POST /v1/documents", Not(SUBMISSION)),
+    ("POST /v1/job-batches", Not(SUBMISSION)),
+    ("POST /v1/job-batches/{batch_id}/cancel", Audited("batch.cancel")),
     ("POST /v1/jobs", Not(SUBMISSION)),
     ("POST /v1/jobs/{job_id}/cancel", Audited("job.cancel")),
     ("POST /v1/jobs/{job_id}/replay", Audited("job.replay")),
