@@ -20,6 +20,9 @@ Jobs:
   watch     Follow events as they happen
   jobs      List jobs
   cancel    End jobs
+  dead-letters
+            List failed jobs, count them, note who deals with them
+  replay    Do the work of failed jobs again, by another revision if need be
 
 Administration:
   apply     Check definitions (tasks, models, pools) and make them active
@@ -156,6 +159,22 @@ Examples:
   forebay audit --subject job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
   forebay audit --action revision.rollback --json
   forebay audit --since 30d --export csv > audit.csv";
+/// Examples of `forebay dead-letters`.
+pub const DEAD_LETTERS: &str = "\
+Examples:
+  forebay dead-letters groups
+  forebay dead-letters list --task invoice --class invalid_request
+  forebay dead-letters show job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay dead-letters note job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 'new template'
+  forebay dead-letters dismiss job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6";
+
+/// Examples of `forebay replay`.
+pub const REPLAY: &str = "\
+Examples:
+  forebay replay job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay replay --task invoice --class invalid_request --dry-run
+  forebay replay --task invoice --class invalid_request --task-revision invoice@4
+  forebay replay --all --reason 'the account has credit again'";
 
 /// Examples of `forebay tenant`.
 pub const TENANT: &str = "\

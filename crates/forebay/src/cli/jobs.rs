@@ -1,6 +1,7 @@
 //! `forebay jobs`: a list of jobs, newest first.
 
 use clap::Args;
+use forebay_core::id::BatchId;
 use forebay_core::job::State;
 use forebay_core::limits::LIST_PAGE;
 use forebay_store::{Clock as _, SystemClock};
@@ -24,6 +25,9 @@ pub struct JobsArgs {
     /// Only jobs of this task
     #[arg(long)]
     pub task: Option<String>,
+    /// Only members of this batch
+    #[arg(long)]
+    pub batch: Option<BatchId>,
     /// Only jobs with this metadata
     #[arg(long, value_parser = pair, value_name = "NAME=VALUE")]
     pub metadata: Vec<(String, String)>,
@@ -89,6 +93,7 @@ impl JobsArgs {
         let ask = Ask::get(&["v1", "jobs"])
             .query("state", self.state.map(State::name))
             .query("task", self.task.as_deref())
+            .query("batch", self.batch)
             .query("created_after", created_after)
             .query("limit", Some(limit))
             .query("cursor", cursor);

@@ -23,11 +23,13 @@ mod get;
 mod help;
 mod jobs;
 mod key;
+mod letters;
 mod logging;
 mod migrate;
 pub mod output;
 pub mod problem;
 mod progress;
+mod replay;
 mod revisions;
 mod serve;
 mod signals;
@@ -99,6 +101,12 @@ enum Command {
     /// Lists jobs, newest first
     #[command(after_help = help::JOBS)]
     Jobs(jobs::JobsArgs),
+    /// Jobs that failed, and who deals with them
+    #[command(after_help = help::DEAD_LETTERS)]
+    DeadLetters(letters::LettersArgs),
+    /// Does the work of failed jobs again
+    #[command(after_help = help::REPLAY)]
+    Replay(replay::ReplayArgs),
     /// Tenants, their limits and budgets
     #[command(after_help = help::TENANT)]
     Tenant(tenant::TenantArgs),
@@ -178,6 +186,8 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Watch(args) => as_client(watch::run(args, output)).await,
         Command::Cancel(args) => as_client(cancel::run(args, output)).await,
         Command::Jobs(args) => as_client(jobs::run(args, output)).await,
+        Command::DeadLetters(args) => as_client(letters::run(args, output)).await,
+        Command::Replay(args) => as_client(replay::run(args, output)).await,
         Command::Tenant(args) => as_client(tenant::run(args, output)).await,
         Command::Dataset(args) => as_client(dataset::run(args, output)).await,
         Command::Key(args) => as_client(key::run(args, output)).await,
