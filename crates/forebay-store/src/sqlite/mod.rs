@@ -144,7 +144,9 @@ fn connect(path: &Path) -> Result<rusqlite::Connection, StoreError> {
          PRAGMA foreign_keys = ON;
          PRAGMA busy_timeout = 5000;
          PRAGMA wal_autocheckpoint = 4000;
-         PRAGMA temp_store = MEMORY;",
+         PRAGMA temp_store = MEMORY;
+         -- KiB, taken when they are needed. What a large group writes has to fit, or it is written twice.
+         PRAGMA cache_size = -16384;",
     )?;
     connection.set_prepared_statement_cache_capacity(128);
     // Else a statement that could use a partial index is planned again for every new value bound to it.

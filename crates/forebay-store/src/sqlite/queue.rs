@@ -117,12 +117,13 @@ pub(super) fn cool_down(
 
 /// Gives a permit back: the call is over, or its lease has lapsed. Once: a second time there is no row.
 pub(super) fn release_permit(tx: &Tx<'_>, attempt: &[u8; 16]) -> Result<bool, StoreError> {
-    let permit = tx.row(sql!("claim/delete_grant"), [attempt], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
-    })?;
+    // Looked at first: what a DELETE returns goes through a table of its own.
+    let permit =
+        tx.row(sql!("claim/grant"), [attempt], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
     let Some((pool, tenant)) = permit else {
         return Ok(false);
     };
+    tx.execute(sql!("claim/delete_grant"), [attempt])?;
     tx.note_pool(&pool);
     tx.tally(|tally| tally.count_call_over(tenant, pool));
     Ok(true)

@@ -1,1 +1,1 @@
-DELETE FROM grants WHERE attempt_id = ?1 RETURNING pool, tenant
+DELETE FROM grants WHERE attempt_id = ?1

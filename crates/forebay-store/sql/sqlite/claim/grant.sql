@@ -1,0 +1,1 @@
+SELECT pool, tenant FROM grants WHERE attempt_id = ?1
