@@ -1,6 +1,6 @@
 //! Handing jobs out: ownership and capacity in one transaction, tenants in turn.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use async_trait::async_trait;
 use forebay_core::grant::{Account, Reservation};
@@ -8,9 +8,9 @@ use forebay_core::id::JobId;
 use forebay_core::lifecycle::{self, Refusal};
 use forebay_core::time::{Millis, Timestamp};
 use forebay_core::window::{Bucket, Full, Window};
-use rusqlite::named_params;
+use rusqlite::{Row, named_params};
 
-use super::columns::{Columns, int, job_columns};
+use super::columns::{Columns, int, job_columns, limit};
 use super::signals::new_id;
 use super::transaction::Tx;
 use super::{SqliteStore, extend, queue, save, sql};
@@ -19,6 +19,8 @@ use crate::{Claims, StoreError};
 
 /// Jobs that become due by time, moved into their lanes by one claim at most.
 const PROMOTED: i64 = 500;
+/// Heads of a lane that are read together.
+const HEADS: usize = 16;
 /// Jobs at the head of their lanes that one claim sets aside at most: the writer has others to serve.
 const SET_ASIDE: usize = 200;
 /// How long a job is out of its lane that is larger than a limit of the pool: until somebody may have raised it.
@@ -49,6 +51,10 @@ struct Round<'t, 'c> {
     charged: BTreeMap<Timestamp, Bucket>,
     turn: i64,
     tenants: HashMap<i64, Tenant>,
+    /// The lane behind each that was asked for; one that has become empty since is passed when its turn comes.
+    lanes: HashMap<i64, Option<i64>>,
+    /// The jobs at the front of each lane, as far as they were read.
+    heads: HashMap<i64, VecDeque<Head>>,
     /// Lanes that are empty, or whose tenant has no room of its own.
     passed: HashSet<i64>,
     /// Heads that were late, or larger than the pool's limit.
@@ -104,6 +110,8 @@ impl<'t, 'c> Round<'t, 'c> {
             charged: BTreeMap::new(),
             turn,
             tenants: HashMap::new(),
+            lanes: HashMap::new(),
+            heads: HashMap::new(),
             passed: HashSet::new(),
             set_aside: 0,
             reply: ClaimReply::default(),
@@ -147,14 +155,11 @@ impl<'t, 'c> Round<'t, 'c> {
     }
 
     /// The next tenant after the last one that was served, with due jobs and not passed in this round.
-    fn next_lane(&self) -> Result<Option<i64>, StoreError> {
-        let after = |tenant: i64| {
-            self.tx.row(sql!("claim/lane_after"), (&self.claim.pool, tenant), |row| row.get::<_, i64>(0))
-        };
+    fn next_lane(&mut self) -> Result<Option<i64>, StoreError> {
         let mut candidate = self.turn;
         let mut wrapped = false;
         loop {
-            match after(candidate)? {
+            match self.lane_after(candidate)? {
                 Some(tenant) if wrapped && tenant > self.turn => return Ok(None),
                 Some(tenant) if !self.passed.contains(&tenant) => return Ok(Some(tenant)),
                 Some(tenant) => candidate = tenant,
@@ -167,6 +172,15 @@ impl<'t, 'c> Round<'t, 'c> {
         }
     }
 
+    fn lane_after(&mut self, tenant: i64) -> Result<Option<i64>, StoreError> {
+        if let Some(known) = self.lanes.get(&tenant) {
+            return Ok(*known);
+        }
+        let next = self.tx.row(sql!("claim/lane_after"), (&self.claim.pool, tenant), |row| row.get(0))?;
+        self.lanes.insert(tenant, next);
+        Ok(next)
+    }
+
     fn take_from(&mut self, tenant: i64) -> Result<Turn, StoreError> {
         let Some(head) = self.head(tenant)? else {
             return Ok(Turn::Passed);
@@ -176,6 +190,8 @@ impl<'t, 'c> Round<'t, 'c> {
             Err(Refusal::PastDeadline { .. }) => {
                 let expired = lifecycle::expire(&head.record.job, self.tx.now);
                 expired.map(|change| save::save(self.tx, &head.record, change)).ok().transpose()?;
+                // Its end may have put another job of its ordering key in front of those that were read.
+                self.heads.remove(&tenant);
                 return Ok(Turn::Again);
             }
             Err(refusal) => return Err(StoreError::Corrupt(format!("{}: {refusal}", head.record.id))),
@@ -209,13 +225,14 @@ impl<'t, 'c> Round<'t, 'c> {
         }
     }
 
-    fn head(&self, tenant: i64) -> Result<Option<Head>, StoreError> {
-        self.tx.row(sql!("claim/lane_head"), (&self.claim.pool, tenant), |row| {
-            let mut c = Columns::of(row);
-            let record = job_columns(&mut c)?;
-            let step = StepNeed { model: c.get()?, input_tokens: c.count()?, output_tokens: c.count()? };
-            Ok(Head { record, step })
-        })
+    fn head(&mut self, tenant: i64) -> Result<Option<Head>, StoreError> {
+        let heads = self.heads.entry(tenant).or_default();
+        if heads.is_empty() {
+            let wanted = HEADS.min(self.claim.slots - self.reply.claimed.len());
+            let lane = (&self.claim.pool, tenant, limit(wanted));
+            heads.extend(self.tx.rows(sql!("claim/lane_heads"), lane, head)?);
+        }
+        Ok(heads.pop_front())
     }
 
     /// The tenant's account with the reservation taken; `None` when it has no room of its own.
@@ -303,6 +320,13 @@ impl<'t, 'c> Round<'t, 'c> {
         let again = (self.set_aside == SET_ASIDE).then_some(self.tx.now);
         Ok([due, cooled, freed, again].into_iter().flatten().min())
     }
+}
+
+fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
+    let mut c = Columns::of(row);
+    let record = job_columns(&mut c)?;
+    let step = StepNeed { model: c.get()?, input_tokens: c.count()?, output_tokens: c.count()? };
+    Ok(Head { record, step })
 }
 
 /// Moves jobs whose time has come into their lanes.

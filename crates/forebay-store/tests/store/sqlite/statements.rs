@@ -76,7 +76,7 @@ async fn what_runs_often_uses_its_partial_index() {
     let (_file, connection) = migrated().await;
     let table = [
         ("claim/lane_after", "jobs_claimable"),
-        ("claim/lane_head", "jobs_claimable"),
+        ("claim/lane_heads", "jobs_claimable"),
         ("claim/promote_due", "jobs_scheduled"),
         ("claim/next_due", "jobs_scheduled"),
         ("upkeep/lapsed", "jobs_leases"),
