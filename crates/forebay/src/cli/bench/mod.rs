@@ -57,6 +57,9 @@ pub struct BenchArgs {
     /// A folder for the databases, on the disk that is to be measured [default: the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Prints the table in Markdown, as docs/performance.md has it
+    #[arg(long)]
+    markdown: bool,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -146,7 +149,7 @@ pub async fn run(args: BenchArgs, output: &Output) -> Result<Exit, CliError> {
     if output.is_json() {
         output.record(&report.record(scenarios::about(&args)))?;
     } else {
-        output.table(report.table())?;
+        output.table(report.table(args.markdown))?;
     }
     Ok(Exit::Done)
 }

@@ -71,12 +71,12 @@ impl Report {
         }
     }
 
-    /// A table for people.
-    pub(super) fn table(&mut self) -> Table {
+    /// A table for people, or for a document.
+    pub(super) fn table(&mut self, is_markdown: bool) -> Table {
         // A ratio is added after the first round; it belongs to its scenario.
         self.rows.sort_by_key(|row| row.scenario);
         let mut table = Table::new();
-        table.load_style(presets::NOTHING);
+        table.load_style(if is_markdown { presets::ASCII_MARKDOWN } else { presets::NOTHING });
         table.set_header(["scenario", "figure", "median", "least", "most"]);
         for row in &self.rows {
             let [least, median, most] = row.spread().map(shown);
@@ -133,7 +133,7 @@ mod tests {
             (&ratio["median"], &ratio["least"], &ratio["most"]),
             (&json!(0.55), &json!(0.5), &json!(0.6))
         );
-        assert!(report.table().to_string().contains("of_floor"));
+        assert!(report.table(true).to_string().contains("of_floor"));
     }
 
     #[test]

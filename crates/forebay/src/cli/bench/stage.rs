@@ -134,7 +134,7 @@ impl Service {
     /// Jobs that have not ended.
     pub(super) async fn pending_jobs(&self) -> Result<u64, CliError> {
         let tenant = self.client.json(Ask::get(&["v1", "tenants", "default"])).await?;
-        let pending = tenant["pending_jobs"].as_u64();
+        let pending = tenant.pointer("/use/pending_jobs").and_then(Value::as_u64);
         pending.ok_or_else(|| CliError::Failed(format!("no count of pending jobs in {tenant}")))
     }
 }
