@@ -1,10 +1,9 @@
 //! What the handlers share.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::auth::KeyCache;
@@ -28,20 +27,30 @@ pub(super) struct Shared {
     pub(super) cursors: Cursors,
     pub(super) streams: Arc<StreamCounts>,
     pub(super) documents: Arc<Semaphore>,
+    pub(super) manual: LazyLock<Manual>,
+}
+
+/// The API's own documentation, in both forms. Made when it is first asked for: making it takes megabytes, which a
+/// process that nobody asks need not have.
+pub(super) struct Manual {
     pub(super) openapi: Bytes,
-    pub(super) docs_page: Bytes,
+    pub(super) page: Bytes,
+}
+
+fn manual() -> Manual {
+    let document = openapi::document(&super::routes());
+    Manual { openapi: Bytes::from(document.to_string()), page: Bytes::from(openapi::page::render(&document)) }
 }
 
 impl Api {
-    pub(super) fn new(app: App, intake: Arc<dyn Intake>, document: &Value) -> Self {
+    pub(super) fn new(app: App, intake: Arc<dyn Intake>) -> Self {
         let origin = app.store.origin();
         Self(Arc::new(Shared {
             keys: KeyCache::new(Arc::clone(&app.store)),
             cursors: Cursors::new(app.store.cursor_secret(), origin),
             streams: Arc::new(StreamCounts::default()),
             documents: Arc::new(Semaphore::new(DOCUMENTS_IN_MEMORY)),
-            openapi: Bytes::from(document.to_string()),
-            docs_page: Bytes::from(openapi::page::render(document)),
+            manual: LazyLock::new(manual),
             app,
             intake,
         }))

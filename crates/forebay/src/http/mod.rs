@@ -90,8 +90,7 @@ fn routes() -> Vec<Route> {
 
 /// The whole API. Jobs that are submitted go through `intake`.
 pub fn router(app: App, intake: Arc<dyn Intake>) -> Router {
-    let routes = routes();
-    let api = Api::new(app, intake, &openapi::document(&routes));
-    let router = routes.into_iter().fold(Router::new(), |router, route| route.add_to(router, &api));
+    let api = Api::new(app, intake);
+    let router = routes().into_iter().fold(Router::new(), |router, route| route.add_to(router, &api));
     outer::surround(router, &api).with_state(api)
 }

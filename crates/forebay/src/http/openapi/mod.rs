@@ -42,11 +42,11 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn json_document(State(api): State<Api>) -> Response {
-    ([(CONTENT_TYPE, "application/json")], api.openapi.clone()).into_response()
+    ([(CONTENT_TYPE, "application/json")], api.manual.openapi.clone()).into_response()
 }
 
 async fn html_document(State(api): State<Api>) -> Response {
-    send(Bytes::clone(&api.docs_page))
+    send(Bytes::clone(&api.manual.page))
 }
 
 /// The document of these routes.

@@ -37,7 +37,7 @@ async fn unknown_addresses_and_methods_are_problems() {
 #[tokio::test]
 async fn a_panic_is_a_problem_with_the_id_of_its_request() {
     let bench = Bench::new().await;
-    let api = Api::new(bench.app.clone(), Arc::new(Door::new(bench.app.clone())), &Value::Null);
+    let api = Api::new(bench.app.clone(), Arc::new(Door::new(bench.app.clone())));
     let boom: Router<Api> = Router::new().route("/boom", get(async || -> &'static str { panic!("secret") }));
     let router = surround(boom, &api).with_state(api);
     let request = Request::get("/boom").header("x-request-id", "mine-1").body(Body::empty()).unwrap();
