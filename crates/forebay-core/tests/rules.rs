@@ -444,3 +444,35 @@ fn a_rate_may_be_printed_with_its_sign() {
         [("tax_rate", "/taxes/0/tax".to_owned()), ("evidence_value_mismatch", "/taxes/0/rate".to_owned())]
     );
 }
+
+#[test]
+fn an_amount_that_follows_from_quoted_ones_needs_no_quote() {
+    let found = |tax: &str, quoted: &[&str]| {
+        let policy = json!({
+            "version": 1,
+            "amounts": {"net": "/net", "tax": "/tax", "total": "/total", "taxes": {
+                "list": "/taxes", "base": "/base", "rate": "/rate", "tax": "/tax",
+            }},
+            "evidence": {"derived_amounts_exempt": true},
+        });
+        let document = "19 % auf 3.009,00 571,71\n7 % auf 399,00 27,93\nnetto 3.408,00 brutto 4.007,64";
+        let output = json!({"net": "3408.00", "tax": tax, "total": "4007.64", "taxes": [
+            {"base": "3009.00", "rate": "19", "tax": "571.71"}, {"base": "399.00", "rate": "7", "tax": "27.93"}]});
+        let quotes: Vec<_> = quoted.iter().map(|field| (*field, document)).collect();
+        found_with(policy, output, document, &quotes)
+    };
+    let all = [
+        "/net",
+        "/total",
+        "/taxes/0/base",
+        "/taxes/0/rate",
+        "/taxes/0/tax",
+        "/taxes/1/base",
+        "/taxes/1/rate",
+        "/taxes/1/tax",
+    ];
+    assert_eq!(found("599.64", &all), []);
+    let missing = [("evidence_missing", "/tax".to_owned()), ("evidence_missing", "/taxes/1/tax".to_owned())];
+    assert_eq!(found("599.64", &all[..7]), missing, "one of its terms has none");
+    assert!(found("599.65", &all).contains(&("evidence_missing", "/tax".to_owned())), "not exactly");
+}

@@ -1,7 +1,7 @@
 //! Evidence: each value stands in a quote, and each quote stands in the document. The model names the quotes;
 //! whether they are there is decided here, against the document itself and not against the model's copy.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::extract::finding::{Finding, FindingCode, Findings, shown};
 use crate::extract::pointer::Pointer;
 use crate::extract::policy::{EvidenceRule, Role};
 use crate::extract::resolve::{Resolver, Span, find_whole, fold};
-use crate::extract::{Case, currency, dates, doubt, iban, number, written_date};
+use crate::extract::{Case, currency, dates, derived, doubt, iban, number, written_date};
 use crate::request::fault::escape;
 
 /// Lines between two quotes that may continue each other: a description that wraps in its column.
@@ -60,13 +60,14 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
         check_quote(entry, case.output, findings);
         of_field.entry(&entry.field).or_default().push(entry);
     }
+    let quoted: HashSet<&str> = of_field.keys().copied().collect();
     let (mut leaves, mut doubts) = (Vec::new(), Vec::new());
     collect_leaves(case.output.value, &mut String::new(), &mut leaves);
     for (pointer, value) in leaves.iter().filter(|(pointer, _)| !any_matches(&rule.exempt, pointer)) {
         if findings.is_full() {
             return;
         }
-        let field = Field { case, rule, pointer, value };
+        let field = Field { case, rule, quoted: &quoted, pointer, value };
         let quotes = of_field.get(pointer.as_str()).map(Vec::as_slice).unwrap_or_default();
         if let Some(finding) = field.check(quotes, &mut doubts) {
             findings.push(finding);
@@ -123,6 +124,8 @@ fn any_matches(patterns: &[Pointer], pointer: &str) -> bool {
 struct Field<'a> {
     case: &'a Case<'a>,
     rule: &'a EvidenceRule,
+    /// The fields that have a quote.
+    quoted: &'a HashSet<&'a str>,
     pointer: &'a str,
     value: &'a Value,
 }
@@ -150,7 +153,10 @@ impl Field<'_> {
         };
         if quotes.is_empty() {
             let zero = matches!(sought, Sought::Number(number) | Sought::Percent(number) if number.is_zero());
-            return (!zero || !self.rule.zero_amounts_exempt).then(|| {
+            let derived =
+                || self.rule.derived_amounts_exempt && derived::follows(self.pointer, self.quoted, self.case);
+            let needed = (!zero || !self.rule.zero_amounts_exempt) && !derived();
+            return needed.then(|| {
                 let message = format!("the value {} has no quote from the document", self.shown_value());
                 Finding::new(FindingCode::EvidenceMissing, self.pointer, message)
             });

@@ -19,6 +19,7 @@ mod correction;
 mod credit;
 mod currency;
 mod dates;
+mod derived;
 mod doubt;
 mod duplicates;
 mod evidence;

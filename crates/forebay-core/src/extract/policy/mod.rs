@@ -105,6 +105,10 @@ pub struct EvidenceRule {
     /// Texts that are compared character by character, and as a whole: numbers of invoices and orders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exact: Vec<Pointer>,
+    /// Whether net, tax and total need no quote where the declared sums give them exactly from amounts that have
+    /// one: a tax of two rates is often printed by rate alone. Default: no.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub derived_amounts_exempt: bool,
     /// Whether a number that is zero needs no quote: a tax of 0 is often not printed.
     #[serde(default)]
     pub zero_amounts_exempt: bool,
