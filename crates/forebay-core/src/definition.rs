@@ -11,6 +11,7 @@ use crate::extract::{Policy, Schema};
 use crate::money::Price;
 use crate::prompt::Prompt;
 use crate::retry::RetryPolicy;
+use crate::review::ReviewDefault;
 use crate::time::Millis;
 
 /// All definitions of one revision.
@@ -175,6 +176,8 @@ pub struct Task {
     pub at_budget: AtBudget,
     /// How long a person has for a review.
     pub review_due: Millis,
+    /// What is decided when nobody has decided until then.
+    pub review_default: ReviewDefault,
     /// Covers everything above that can change a result.
     pub digest: Digest,
 }

@@ -11,6 +11,7 @@
 //! * [`request`]: strict parsing, the normal form of a request, and its hash.
 //! * [`extract`]: what a model's answer about a document must pass before it may be called a success.
 //! * [`dataset`]: master data that answers are compared with.
+//! * [`review`]: what a person decides about an output in doubt, and what a correction changed.
 //! * [`definition`]: tasks, models, pools, providers and policies, ready to use.
 
 pub mod attempt;
@@ -32,6 +33,7 @@ pub mod plan;
 pub mod prompt;
 pub mod request;
 pub mod retry;
+pub mod review;
 pub mod text;
 pub mod time;
 pub mod window;

@@ -13,13 +13,14 @@ use tokio::sync::{Notify, broadcast};
 use crate::StoreError;
 use crate::record::{
     AcceptRefused, Accepted, Actor, Applied, AttemptRecord, AuditPage, AuditQuery, BatchPage, BatchRecord,
-    Begun, Cancelled, Changed, Claim, ClaimReply, Committed, DatasetPut, DatasetRecord, DocumentRecord,
-    EventPage, EventQuery, Extended, Held, JobPage, JobQuery, JobRecord, KeyRecord, Lapsed, Letter,
-    LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery, LetterState, Member,
-    MemberRecord, NewBatch, NewDataset, NewDocument, NewJob, NewKey, NewReplay, NewRevision, OpenLetters,
-    Placed, PoolStatus, Queue, ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewRecord,
-    RevisionPage, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings, UsageQuery, UsageRow,
-    Work,
+    Begun, Cancelled, Changed, Claim, ClaimReply, Committed, DatasetPut, DatasetRecord, Decided,
+    DecidedQuery, DecidedReview, DocumentRecord, DueReview, EventPage, EventQuery, Extended, Held, JobPage,
+    JobQuery, JobRecord, KeyRecord, Lapsed, Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup,
+    LetterPage, LetterQuery, LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision,
+    NewDocument, NewJob, NewKey, NewReplay, NewReview, NewRevision, OpenLetters, Placed, PoolStatus, Queue,
+    ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewPage, ReviewQuery, ReviewRecord,
+    ReviewRefused, RevisionPage, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings,
+    UsageQuery, UsageRow, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -113,7 +114,13 @@ pub trait Upkeep: Send + Sync {
     async fn lapsed(&self, limit: usize) -> Result<Vec<Lapsed>, StoreError>;
 
     /// Takes a job from an owner whose lease has lapsed. `None` when there is nothing to do any more.
-    async fn rescue(&self, job: JobId, lost: Failed) -> Result<Option<JobRecord>, StoreError>;
+    /// The review is what a person sees when it comes to that.
+    async fn rescue(
+        &self,
+        job: JobId,
+        lost: Failed,
+        review: NewReview,
+    ) -> Result<Option<JobRecord>, StoreError>;
 
     /// Jobs that wait for machines and are past their deadline, longest first.
     async fn overdue(&self, limit: usize) -> Result<Vec<JobId>, StoreError>;
@@ -260,13 +267,55 @@ pub trait Batches: Send + Sync {
 }
 
 /// Reviews that persons owe.
+/// Reviews that persons owe. Every verb but those of maintenance is bound to a tenant (I27).
 #[async_trait]
 pub trait Reviews: Send + Sync {
     /// The open or latest review of a job.
     async fn review(&self, tenant: i64, job: JobId) -> Result<Option<ReviewRecord>, StoreError>;
 
-    /// Open reviews of a tenant, oldest first.
-    async fn open_reviews(&self, tenant: i64, limit: usize) -> Result<Vec<ReviewRecord>, StoreError>;
+    /// A page of a tenant's open reviews, oldest first.
+    async fn reviews(&self, tenant: i64, query: ReviewQuery) -> Result<ReviewPage, StoreError>;
+
+    /// Reviews that persons have decided, in the order of the decisions.
+    async fn decided_reviews(
+        &self,
+        tenant: i64,
+        query: DecidedQuery,
+    ) -> Result<Vec<DecidedReview>, StoreError>;
+
+    /// Gives an open review to a key for a while. Whoever holds it prolongs that; nobody takes it from another.
+    async fn claim_review(
+        &self,
+        tenant: i64,
+        job: JobId,
+        span: Millis,
+        by: Actor,
+    ) -> Result<Result<ReviewRecord, ReviewRefused>, StoreError>;
+
+    /// Gives a review back. That nobody holds it is as good.
+    async fn release_review(
+        &self,
+        tenant: i64,
+        job: JobId,
+        by: Actor,
+    ) -> Result<Result<ReviewRecord, ReviewRefused>, StoreError>;
+
+    /// Decides a review: the job moves on, with its result or its next step, its event and the audit record, or
+    /// nothing is written. The same decision about the same version by the same key, sent again, changes
+    /// nothing and is no error.
+    async fn decide_review(
+        &self,
+        decision: NewDecision,
+    ) -> Result<Result<Decided, ReviewRefused>, StoreError>;
+
+    /// Open reviews of all tenants whose due time has passed and of which nobody was told, longest first.
+    async fn due_reviews(&self, limit: usize) -> Result<Vec<DueReview>, StoreError>;
+
+    /// Notes, once, that a review was not decided in time; `false` when there is nothing to note any more.
+    async fn alert_review(&self, job: JobId, generation: u32) -> Result<bool, StoreError>;
+
+    /// How many open reviews of all tenants are past their due time.
+    async fn count_overdue_reviews(&self) -> Result<u64, StoreError>;
 }
 
 /// Tenants and their keys.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use forebay_core::attempt::Outcome;
 use forebay_core::job::State;
+use forebay_core::review::Decision;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_core::window::{Dimension, Window};
 use forebay_store::record::{OpenLetters, PoolStatus};
@@ -30,6 +31,11 @@ type Ratio = Gauge<f64, AtomicU64>;
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct OutcomeLabel {
     outcome: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct DecisionLabel {
+    decision: &'static str,
 }
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -70,6 +76,7 @@ pub struct Metrics {
     stale_completions: Counter,
     leases_lost: Counter,
     leases_expired: Counter,
+    decisions: Family<DecisionLabel, Counter>,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Histogram,
     jobs: Family<StateLabel, Gauge>,
@@ -81,6 +88,7 @@ pub struct Metrics {
     streams: Gauge,
     dead_letters: Gauge,
     oldest_dead_letter: Gauge,
+    reviews_overdue: Gauge,
 }
 
 /// What the gauges are set to at a scrape.
@@ -97,6 +105,8 @@ pub struct Scrape {
     pub dead_letters: OpenLetters,
     /// Open event streams of this process.
     pub open_streams: usize,
+    /// Open reviews past their due time.
+    pub overdue_reviews: u64,
 }
 
 impl Default for Metrics {
@@ -117,6 +127,7 @@ impl Metrics {
             stale_completions: Counter::default(),
             leases_lost: Counter::default(),
             leases_expired: Counter::default(),
+            decisions: Family::default(),
             requests: Family::default(),
             request_seconds: Histogram::new(exponential_buckets(0.001, 2.0, 16)),
             jobs: Family::default(),
@@ -128,6 +139,7 @@ impl Metrics {
             streams: Gauge::default(),
             dead_letters: Gauge::default(),
             oldest_dead_letter: Gauge::default(),
+            reviews_overdue: Gauge::default(),
         };
         metrics.with_counters().with_gauges()
     }
@@ -156,6 +168,11 @@ impl Metrics {
             "lease_expired",
             "Jobs taken from owners that were not heard of",
             self.leases_expired.clone(),
+        );
+        registry.register(
+            "review_decisions",
+            "Reviews decided, by persons or by default at their due time",
+            self.decisions.clone(),
         );
         registry.register("http_requests", "Requests answered, by route and status", self.requests.clone());
         registry.register(
@@ -188,6 +205,11 @@ impl Metrics {
             "dead_letters_oldest_age_seconds",
             "How long ago the first of them failed; 0 where there is none",
             self.oldest_dead_letter.clone(),
+        );
+        registry.register(
+            "reviews_overdue",
+            "Open reviews past their due time",
+            self.reviews_overdue.clone(),
         );
         let build = Family::<BuildLabel, Gauge>::default();
         build.get_or_create(&BuildLabel { build: BUILD }).set(1);
@@ -235,6 +257,11 @@ impl Metrics {
         self.leases_expired.inc();
     }
 
+    /// A review was decided.
+    pub fn decided(&self, decision: Decision) {
+        self.decisions.get_or_create(&DecisionLabel { decision: decision.name() }).inc();
+    }
+
     /// A request was answered.
     pub fn request(&self, method: &Method, route: &str, status: u16, span: Millis) {
         let labels = RequestLabels { method: known(method), route: route.to_owned(), status };
@@ -251,6 +278,7 @@ impl Metrics {
         let age = scrape.dead_letters.oldest.map_or(0, |at| scrape.now.as_millis() - at.as_millis());
         self.oldest_dead_letter.set(age.max(0) / 1_000);
         self.streams.set(i64::try_from(scrape.open_streams).unwrap_or(i64::MAX));
+        self.reviews_overdue.set(i64::try_from(scrape.overdue_reviews).unwrap_or(i64::MAX));
         let mut text = String::new();
         if let Err(failure) = encode(&mut text, &self.registry) {
             warn!(error = %failure, "the metrics can't be written");
@@ -330,6 +358,7 @@ mod tests {
             limits: Arc::new(Revision { number: 1, definitions: Definitions::default() }),
             dead_letters: OpenLetters { count: 2, oldest: Some(Timestamp::from_millis(-90_500)) },
             open_streams: 3,
+            overdue_reviews: 2,
         }
     }
 
@@ -340,6 +369,7 @@ mod tests {
         metrics.replayed(1);
         metrics.finished(State::Succeeded);
         metrics.attempt(Outcome::Unknown);
+        metrics.decided(Decision::Correct);
         metrics.request(&Method::GET, "/v1/jobs", 200, Millis::new(3));
         let text = metrics.render(&scrape(vec![(State::Ready, 4), (State::RetryScheduled, 1)]));
         for line in [
@@ -358,6 +388,8 @@ mod tests {
             "forebay_jobs_replayed_total 1",
             "forebay_dead_letters_open 2",
             "forebay_dead_letters_oldest_age_seconds 90",
+            "forebay_reviews_overdue 2",
+            "forebay_review_decisions_total{decision=\"correct\"} 1",
             "forebay_http_requests_total{method=\"GET\",route=\"/v1/jobs\",status=\"200\"} 1",
         ] {
             assert!(text.lines().any(|written| written == line), "{line} is missing in\n{text}");

@@ -38,6 +38,7 @@ mod pointer;
 mod policy;
 mod printed_tax;
 mod reach;
+mod recheck;
 mod references;
 mod repair;
 mod resolve;
@@ -61,6 +62,7 @@ pub use policy::{
     DateRule, DecimalMark, DuplicatesRule, Effect, EvidenceRule, LabelRule, LineAmounts, LineRule,
     MasterDataRule, Policy, PolicyError, PrintedTaxRule, Rounding, SubLinesRule, TaxesRule, Unexplained,
 };
+pub use recheck::{Rechecked, kept_evidence, recheck};
 pub use references::References;
 pub use repair::{Repair, Repaired, Unreadable, repair};
 pub use resolve::{Resolver, Span, fold};

@@ -43,11 +43,25 @@ pub enum AuditAction {
     DeadLetterPut,
     /// A note was written about a dead letter.
     DeadLetterNote,
+    /// A reviewer took a review for a while.
+    ReviewClaim,
+    /// A reviewer gave a review back.
+    ReviewRelease,
+    /// A review's output was taken as it is.
+    ReviewApprove,
+    /// A review's output was replaced by another.
+    ReviewCorrect,
+    /// A review's output was refused.
+    ReviewReject,
+    /// A job in review was sent back to the machines.
+    ReviewRerun,
+    /// A review was not decided until its due time.
+    ReviewOverdue,
 }
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [AuditAction; 11] = [
+    pub const ALL: [AuditAction; 18] = [
         AuditAction::TenantPut,
         AuditAction::KeyCreate,
         AuditAction::KeyRevoke,
@@ -59,6 +73,13 @@ impl AuditAction {
         AuditAction::JobReplay,
         AuditAction::DeadLetterPut,
         AuditAction::DeadLetterNote,
+        AuditAction::ReviewClaim,
+        AuditAction::ReviewRelease,
+        AuditAction::ReviewApprove,
+        AuditAction::ReviewCorrect,
+        AuditAction::ReviewReject,
+        AuditAction::ReviewRerun,
+        AuditAction::ReviewOverdue,
     ];
 
     /// The name in the API and the database.
@@ -75,6 +96,13 @@ impl AuditAction {
             AuditAction::JobReplay => "job.replay",
             AuditAction::DeadLetterPut => "dead_letter.put",
             AuditAction::DeadLetterNote => "dead_letter.note",
+            AuditAction::ReviewClaim => "review.claim",
+            AuditAction::ReviewRelease => "review.release",
+            AuditAction::ReviewApprove => "review.approve",
+            AuditAction::ReviewCorrect => "review.correct",
+            AuditAction::ReviewReject => "review.reject",
+            AuditAction::ReviewRerun => "review.rerun",
+            AuditAction::ReviewOverdue => "review.overdue",
         }
     }
 

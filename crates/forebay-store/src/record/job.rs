@@ -2,7 +2,7 @@ use forebay_core::attempt::{Outcome, Usage};
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
 use forebay_core::grant::Account;
-use forebay_core::id::{AttemptId, BatchId, JobId, KeyId};
+use forebay_core::id::{AttemptId, BatchId, JobId};
 use forebay_core::job::{Job, Priority, State};
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
@@ -213,23 +213,6 @@ pub struct PoolStatus {
     pub buckets: Vec<Bucket>,
     /// Due jobs that wait for it.
     pub waiting: u64,
-}
-
-/// A decision that a person owes or has made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the API")]
-pub struct ReviewRecord {
-    pub job_id: JobId,
-    pub generation: u32,
-    pub opened_at: Timestamp,
-    pub due_at: Timestamp,
-    pub findings: Vec<u8>,
-    pub output: Option<Vec<u8>>,
-    pub provenance: Vec<u8>,
-    pub decided_at: Option<Timestamp>,
-    pub decision: Option<String>,
-    pub decided_by: Option<KeyId>,
-    pub comment: Option<String>,
 }
 
 /// Which days of use.

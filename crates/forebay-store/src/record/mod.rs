@@ -9,6 +9,7 @@ mod dataset;
 mod job;
 mod letter;
 mod log;
+mod review;
 mod revision;
 mod step;
 
@@ -24,12 +25,16 @@ pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, 
 pub use dataset::{DatasetPut, DatasetRecord, NewDataset};
 pub use job::{
     AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, PoolStatus, Queue, ResultRecord,
-    ReviewRecord, StepRecord, UsageQuery, UsageRow,
+    StepRecord, UsageQuery, UsageRow,
 };
 pub use letter::{
     Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery, LetterRecord,
     LetterState, NewReplay, NoteRecord, OpenLetters, ReplayQuery, ReplayRefused, ReplaySource,
 };
 pub use log::{Changed, EventPage, EventQuery, EventRecord};
+pub use review::{
+    Decided, DecidedQuery, DecidedReview, DecisionRecord, DueReview, HeldBy, NewDecision, NewReview,
+    ReviewClaim, ReviewEntry, ReviewPage, ReviewQuery, ReviewRecord, ReviewRefused, Verdict,
+};
 pub use revision::{Applied, NewRevision, RevisionInfo, RevisionPage, RevisionRecord};
-pub use step::{AttemptClose, Bytes, Committed, NewResult, NewReview, StepCommit, Then};
+pub use step::{AttemptClose, Bytes, Committed, NewResult, StepCommit, Then};

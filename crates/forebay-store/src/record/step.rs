@@ -5,7 +5,7 @@ use forebay_core::job::{Failure, State};
 use forebay_core::lifecycle::Failed;
 use forebay_core::time::{Millis, Timestamp};
 
-use super::NewStep;
+use super::{NewReview, NewStep};
 
 /// Bytes in a row, or in the blob store when they are many.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,19 +99,6 @@ pub struct NewResult {
     /// JSON.
     pub output: Bytes,
     /// JSON.
-    pub provenance: Vec<u8>,
-}
-
-/// What a person is asked to decide.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewReview {
-    /// When it should be decided.
-    pub due_in: Millis,
-    /// What is doubtful: a JSON array of findings.
-    pub findings: Vec<u8>,
-    /// The output in doubt, if there is one.
-    pub output: Option<Vec<u8>>,
-    /// Where it comes from, JSON.
     pub provenance: Vec<u8>,
 }
 

@@ -31,6 +31,11 @@ impl<'r, 's> Columns<'r, 's> {
         value
     }
 
+    /// Passes over columns.
+    pub(super) fn skip(&mut self, columns: usize) {
+        self.next += columns;
+    }
+
     pub(super) fn count<T: TryFrom<i64>>(&mut self) -> Read<T> {
         let number: i64 = self.get()?;
         T::try_from(number).map_err(|_| self.unreadable(Type::Integer, "a number is out of range"))
@@ -169,7 +174,8 @@ pub(super) fn job_columns(c: &mut Columns<'_, '_>) -> Read<JobRecord> {
     })
 }
 
-fn failure(c: &mut Columns<'_, '_>) -> Read<Option<Failure>> {
+/// The two columns of a class and a message.
+pub(super) fn failure(c: &mut Columns<'_, '_>) -> Read<Option<Failure>> {
     let class: Option<String> = c.get()?;
     let message: Option<String> = c.get()?;
     Ok(class.map(|class| Failure {

@@ -40,6 +40,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(3, "datasets"),
     migration!(4, "dead_letters"),
     migration!(5, "batches"),
+    migration!(6, "reviews"),
 ];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (

@@ -143,7 +143,7 @@ fn plan_next(
     save::save(tx, &moved, change)
 }
 
-fn insert_result(tx: &Tx<'_>, record: &JobRecord, result: &NewResult) -> Result<(), StoreError> {
+pub(super) fn insert_result(tx: &Tx<'_>, record: &JobRecord, result: &NewResult) -> Result<(), StoreError> {
     let (inline, blob) = split(&result.output);
     let at = tx.now.as_millis();
     let row = (record.id.as_bytes(), record.job.generation, inline, blob, &result.provenance, at);

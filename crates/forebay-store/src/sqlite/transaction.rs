@@ -75,12 +75,17 @@ impl<'c> Tx<'c> {
 
     /// The number of the next event. There is one writer, so the numbers rise in commit order.
     pub(super) fn next_event_number(&self) -> Result<i64, StoreError> {
-        let last = match self.last_event.get() {
-            Some(last) => last,
-            None => self.row(super::sql!("log/last_number"), (), |row| row.get(0))?.unwrap_or_default(),
-        };
-        self.last_event.set(Some(last + 1));
-        Ok(last + 1)
+        let next = self.last_event_number()? + 1;
+        self.last_event.set(Some(next));
+        Ok(next)
+    }
+
+    /// The number of the last event: after a change was saved, that of its event.
+    pub(super) fn last_event_number(&self) -> Result<i64, StoreError> {
+        match self.last_event.get() {
+            Some(last) => Ok(last),
+            None => Ok(self.row(super::sql!("log/last_number"), (), |row| row.get(0))?.unwrap_or_default()),
+        }
     }
 
     /// Notes something that is counted.

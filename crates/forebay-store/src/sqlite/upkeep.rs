@@ -11,7 +11,7 @@ use super::columns::{self, Columns};
 use super::settle::{self, Permit};
 use super::transaction::Tx;
 use super::{SqliteStore, queue, reviews, save, sql};
-use crate::record::{AttemptClose, Held, JobRecord, Lapsed};
+use crate::record::{AttemptClose, Held, JobRecord, Lapsed, NewReview};
 use crate::{StoreError, Upkeep};
 
 #[async_trait]
@@ -26,8 +26,13 @@ impl Upkeep for SqliteStore {
         .await
     }
 
-    async fn rescue(&self, job: JobId, lost: Failed) -> Result<Option<JobRecord>, StoreError> {
-        self.write("rescue", move |tx| rescue(tx, job, &lost)).await
+    async fn rescue(
+        &self,
+        job: JobId,
+        lost: Failed,
+        review: NewReview,
+    ) -> Result<Option<JobRecord>, StoreError> {
+        self.write("rescue", move |tx| rescue(tx, job, &lost, &review)).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<JobId>, StoreError> {
@@ -58,7 +63,12 @@ impl Upkeep for SqliteStore {
     }
 }
 
-fn rescue(tx: &Tx<'_>, job: JobId, lost: &Failed) -> Result<Option<JobRecord>, StoreError> {
+fn rescue(
+    tx: &Tx<'_>,
+    job: JobId,
+    lost: &Failed,
+    review: &NewReview,
+) -> Result<Option<JobRecord>, StoreError> {
     let Some(record) = save::load(tx, job)? else {
         return Ok(None);
     };
@@ -69,7 +79,7 @@ fn rescue(tx: &Tx<'_>, job: JobId, lost: &Failed) -> Result<Option<JobRecord>, S
     let record = close_as_unknown(tx, record, lost.failure.clone(), Permit::Return)?;
     let after = save::save(tx, &record, change)?;
     if after.job.state == State::ReviewRequired {
-        reviews::open_without_output(tx, &after)?;
+        reviews::open(tx, &after, review)?;
     }
     Ok(Some(after))
 }

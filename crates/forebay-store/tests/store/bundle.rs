@@ -12,15 +12,17 @@ use forebay_core::event::EventType;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
 use forebay_core::job::State;
+use forebay_core::review::ReviewDefault;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::record::{
     AcceptRefused, Accepted, Actor, AttemptClose, AttemptRecord, Claim, ClaimReply, Claimed, Committed,
-    EventQuery, EventRecord, JobRecord, NewJob, NewStep, TenantRecord, TenantSettings, Then,
+    EventQuery, EventRecord, JobRecord, NewJob, NewReview, NewStep, TenantRecord, TenantSettings, Then,
 };
 use forebay_store::{ManualClock, Store, StoreError};
 
 pub use build::{
-    LEASE, MAIN, closed, failed, next, not_sent, review, succeed, succeed_about, succeeded, try_failed, used,
+    LEASE, MAIN, REVIEW_DUE, closed, failed, next, not_sent, review, review_with, succeed, succeed_about,
+    succeeded, try_failed, used,
 };
 
 /// 2026-12-01T10:00:00Z: the first of a month, ten hours into its day.
@@ -188,12 +190,13 @@ impl Bundle {
 impl Bundle {
     /// Rescues a job whose worker is lost; the task takes the default word on it.
     pub async fn rescue(&self, job: JobId) -> Option<JobRecord> {
-        self.store().rescue(job, build::lost(OnUnknown::Retry)).await.unwrap()
+        self.rescue_with(job, OnUnknown::Retry).await
     }
 
     /// As above, and the task says something else about tries that may have been billed.
     pub async fn rescue_with(&self, job: JobId, on_unknown: OnUnknown) -> Option<JobRecord> {
-        self.store().rescue(job, build::lost(on_unknown)).await.unwrap()
+        let review = NewReview::without_output(REVIEW_DUE, ReviewDefault::None);
+        self.store().rescue(job, build::lost(on_unknown), review).await.unwrap()
     }
 
     /// The running jobs whose lease has lapsed.

@@ -3,6 +3,7 @@
 mod audit;
 mod file;
 mod grouping;
+mod older;
 mod statements;
 
 use std::path::PathBuf;

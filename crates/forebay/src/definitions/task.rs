@@ -73,6 +73,7 @@ pub(super) fn tasks(
             attempt_total: times.attempt_total,
             at_budget: written.at_budget,
             review_due: times.review_due,
+            review_default: written.review_default,
             digest,
         })
     })

@@ -2,6 +2,7 @@
 //! compares with what is read here.
 
 use forebay_core::definition::{AtBudget, Endpoint, OnUnknown, StructuredOutput};
+use forebay_core::review::ReviewDefault;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -86,6 +87,8 @@ pub(super) struct Task {
     #[serde(default)]
     pub(super) at_budget: AtBudget,
     pub(super) review_due_ms: Option<u64>,
+    #[serde(default)]
+    pub(super) review_default: ReviewDefault,
 }
 
 /// `[tasks.NAME.retry]`

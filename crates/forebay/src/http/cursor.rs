@@ -33,6 +33,10 @@ pub enum Series {
     Batches,
     /// Dead letters that are being replayed, oldest first, as above.
     Replays(u64),
+    /// A list of open reviews, under the filters with this digest.
+    Reviews(u64),
+    /// Decided reviews, whatever the filters: each line has its place among all of them.
+    Decisions,
 }
 
 impl Series {
@@ -45,6 +49,8 @@ impl Series {
             Series::Audit(filters) => (5, filters),
             Series::Batches => (6, 0),
             Series::Replays(filters) => (7, filters),
+            Series::Reviews(filters) => (8, filters),
+            Series::Decisions => (9, 0),
         }
     }
 }

@@ -55,6 +55,7 @@ async fn scrape(State(api): State<Api>) -> Result<Response, Problem> {
         limits: api.app.revisions.active(),
         dead_letters: api.app.store.open_letters().await?,
         open_streams: api.streams.open(),
+        overdue_reviews: api.app.store.count_overdue_reviews().await?,
     };
     let text = api.app.metrics.render(&scrape);
     Ok(([(CONTENT_TYPE, metrics::MEDIA_TYPE)], text).into_response())

@@ -255,6 +255,14 @@ impl Doc {
         self
     }
 
+    /// The shape of the last answer, or of each of its lines.
+    pub(super) fn shaped(mut self, schema: SchemaOf) -> Self {
+        if let Some(answer) = self.answers.last_mut() {
+            answer.schema = Some(schema);
+        }
+        self
+    }
+
     /// An HTML page.
     pub(super) fn page(self, description: &'static str) -> Self {
         self.gives_raw(200, description, Some("text/html; charset=utf-8"))

@@ -1,7 +1,10 @@
-//! What has to happen without anybody asking: lost workers, passed deadlines, permits that nobody returns.
+//! What has to happen without anybody asking: lost workers, passed deadlines, permits that nobody returns, reviews
+//! that nobody decides.
 //!
 //! Each pass reads a page and then acts on one row at a time, on the row as it is then; one bad row never
 //! stops the others.
+
+mod due;
 
 use forebay_core::attempt::Outcome;
 use forebay_core::definition::OnUnknown;
@@ -9,9 +12,10 @@ use forebay_core::failure::FailureClass;
 use forebay_core::job::Failure;
 use forebay_core::lifecycle::Failed;
 use forebay_core::retry::RetryPolicy;
+use forebay_core::review::ReviewDefault;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::StoreError;
-use forebay_store::record::Lapsed;
+use forebay_store::record::{Lapsed, NewReview};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
@@ -19,6 +23,9 @@ use crate::app::App;
 
 /// Rows of one pass.
 const PAGE: usize = 500;
+
+/// How long a person has where the task can't be read.
+const DEFAULT_REVIEW_DUE: Millis = Millis::from_secs(72 * 3_600);
 
 /// Looks again and again until the process stops.
 pub async fn run(app: App) {
@@ -36,6 +43,7 @@ async fn pass(app: &App) {
     let results = [
         ("rescue", rescue_lapsed(app).await),
         ("expire", expire_overdue(app).await),
+        ("decide what is due", due::decide_or_alert(app).await),
         ("sweep", app.store.sweep_grants(PAGE).await.map(|_| ())),
     ];
     for (what, result) in results {
@@ -48,8 +56,8 @@ async fn pass(app: &App) {
 /// Takes jobs from workers that were not heard of (I15).
 async fn rescue_lapsed(app: &App) -> Result<(), StoreError> {
     for lapsed in app.store.lapsed(PAGE).await? {
-        let lost = lost(app, &lapsed).await;
-        match app.store.rescue(lapsed.job_id, lost).await {
+        let (lost, review) = lost(app, &lapsed).await;
+        match app.store.rescue(lapsed.job_id, lost, review).await {
             Ok(Some(record)) => {
                 app.metrics.lease_expired();
                 info!(job = %lapsed.job_id, state = record.job.state.name(), "rescued from a lost worker");
@@ -61,12 +69,14 @@ async fn rescue_lapsed(app: &App) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What the job's own task says about such a loss. A task that can't be read any more gets the defaults: the
+/// What the job's own task says about such a loss, and what a person sees if it says to ask one. A task that can't be read any more gets the defaults: the
 /// next claim will say what is wrong with it.
-async fn lost(app: &App, lapsed: &Lapsed) -> Failed {
+async fn lost(app: &App, lapsed: &Lapsed) -> (Failed, NewReview) {
     let revision = app.revisions.get(lapsed.revision).await.ok();
     let task = revision.as_ref().and_then(|revision| revision.task(&lapsed.task));
-    Failed {
+    let review_due = task.map_or(DEFAULT_REVIEW_DUE, |task| task.review_due);
+    let review_default = task.map_or(ReviewDefault::None, |task| task.review_default);
+    let failed = Failed {
         fence: 0,
         outcome: Outcome::Unknown,
         failure: Failure::new(FailureClass::WorkerLost, "the worker was not heard of until its lease lapsed"),
@@ -76,7 +86,8 @@ async fn lost(app: &App, lapsed: &Lapsed) -> Failed {
         attempt_total: task.map_or(Millis::ZERO, |task| task.attempt_total),
         now: Timestamp::from_millis(0),
         random: rand::random(),
-    }
+    };
+    (failed, NewReview::without_output(review_due, review_default))
 }
 
 /// Ends jobs that wait for machines past their deadline (I29).

@@ -9,14 +9,18 @@ use forebay_core::job::Failure;
 use forebay_core::lifecycle::Failed;
 use forebay_core::plan::{self, Against, Conclusion, Entry, Next};
 use forebay_core::retry::RetryPolicy;
+use forebay_core::review::ReviewDefault;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_gateway::{Answer, Report};
-use forebay_store::record::{AttemptClose, Claimed, NewResult, NewReview, Then};
+use forebay_store::record::{AttemptClose, Bytes, Claimed, NewResult, NewReview, Then};
 use serde_json::{Value, json};
 
 use super::execute::Prepared;
 use super::{Worker, evaluate};
 use crate::accept;
+
+/// How long a person has where the task can't be read.
+const UNREAD_REVIEW_DUE: Millis = Millis::from_secs(72 * 3_600);
 
 /// How an attempt is closed, and what its job does then.
 pub(super) struct Verdict {
@@ -38,7 +42,8 @@ pub(super) fn not_sent(failure: Failure) -> Verdict {
         now: Timestamp::from_millis(0),
         random: rand::random(),
     };
-    Verdict { close, then: Then::Fail(failed, no_output(Millis::from_secs(72 * 3_600))) }
+    let review = NewReview::without_output(UNREAD_REVIEW_DUE, ReviewDefault::None);
+    Verdict { close, then: Then::Fail(failed, review) }
 }
 
 /// The grant came too late to be used.
@@ -172,7 +177,12 @@ async fn then(
             )
         }
         Next::End(Conclusion::Review(failure)) => {
-            let review = review(&prepared.task, evaluation, provenance)?;
+            let output = evaluation.and_then(|evaluation| evaluation.output.as_ref());
+            let output = match output {
+                Some(output) => Some(store(json_bytes(output)?).await?),
+                None => None,
+            };
+            let review = review(&prepared.task, evaluation, output, provenance)?;
             (Some(failure.clone()), Then::Review { entry: Some(journaled), failure, review })
         }
         Next::End(Conclusion::Fail(failure)) => {
@@ -181,13 +191,18 @@ async fn then(
     })
 }
 
-fn review(task: &Task, evaluation: Option<&Evaluation>, provenance: Vec<u8>) -> Result<NewReview, String> {
+fn review(
+    task: &Task,
+    evaluation: Option<&Evaluation>,
+    output: Option<Bytes>,
+    provenance: Vec<u8>,
+) -> Result<NewReview, String> {
     let findings = evaluation.map(|evaluation| evaluation.findings.as_slice()).unwrap_or_default();
-    let output = evaluation.and_then(|evaluation| evaluation.output.as_ref());
     Ok(NewReview {
         due_in: task.review_due,
+        due_default: task.review_default,
         findings: json_bytes(&findings)?,
-        output: output.map(json_bytes).transpose()?,
+        output,
         provenance,
     })
 }
@@ -211,7 +226,7 @@ fn failed(
         random: rand::random(),
     };
     let close = AttemptClose { failure: Some(failure), cooldown: hint.map(|hint| hint.wait), ..close };
-    Verdict { close, then: Then::Fail(failed, no_output(prepared.task.review_due)) }
+    Verdict { close, then: Then::Fail(failed, no_output(&prepared.task)) }
 }
 
 fn closed(outcome: Outcome) -> AttemptClose {
@@ -225,8 +240,8 @@ fn closed(outcome: Outcome) -> AttemptClose {
     }
 }
 
-fn no_output(due_in: Millis) -> NewReview {
-    NewReview { due_in, findings: b"[]".to_vec(), output: None, provenance: b"{}".to_vec() }
+fn no_output(task: &Task) -> NewReview {
+    NewReview::without_output(task.review_due, task.review_default)
 }
 
 /// Where an output comes from: enough to find the call, the rules and the places in the document again.

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::harness::{Home, PATIENCE, Server, data, definitions};
-use crate::journey::eventually;
+use crate::journey::{events, eventually};
 use crate::judge::{Answer, ClientLog, all_holds, logged_simulator};
 
 /// What leads to a place.
@@ -38,6 +38,10 @@ enum Lead {
     CancelBatch,
     /// A job failed: something is asked for at this address behind its id.
     Dead(&'static str, fn() -> Value),
+    /// A person owes a decision: this is asked for, one after the other, behind the address of the review.
+    Review(&'static [(Method, &'static str)]),
+    /// A person owes a decision, and its time passes.
+    Overdue,
 }
 
 /// Every place, and what leads there. A test holds this list and the code together.
@@ -95,6 +99,20 @@ fn places() -> Vec<(&'static str, Lead)> {
         ("replay.after_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
         ("change_letter.before_commit", Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"}))),
         ("change_letter.after_commit", Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"}))),
+        ("claim_review.before_commit", Lead::Review(&[(Method::POST, "/claim")])),
+        ("claim_review.after_commit", Lead::Review(&[(Method::POST, "/claim")])),
+        (
+            "release_review.before_commit",
+            Lead::Review(&[(Method::POST, "/claim"), (Method::DELETE, "/claim")]),
+        ),
+        (
+            "release_review.after_commit",
+            Lead::Review(&[(Method::POST, "/claim"), (Method::DELETE, "/claim")]),
+        ),
+        ("decide_review.before_commit", Lead::Review(&[(Method::POST, "")])),
+        ("decide_review.after_commit", Lead::Review(&[(Method::POST, "")])),
+        ("alert_review.before_commit", Lead::Overdue),
+        ("alert_review.after_commit", Lead::Overdue),
     ]
 }
 
@@ -129,12 +147,15 @@ impl Stage {
         let scenario = json!({"defaults": {"first_token_ms": 20}, "rules": [
             {"match": {"contains": "[hang once]"}, "times": 1, "fault": "hang"},
             {"match": {"contains": "[slow]"}, "first_token_ms": 500},
+            {"match": {"contains": "[cut]"}, "fault": {"kind": "cut", "after_chunks": 2}},
             {"match": {"contains": "[refuse once]"}, "times": 1, "fault": {"kind": "status", "status": 400}},
         ]});
         let home = Home::new();
         let sim = logged_simulator(&home, &scenario).await;
         let task = "attempt_total_ms = 20000\non_unknown = \"retry\"\n\
-                    [tasks.chat.retry]\nbase_ms = 20\ncap_ms = 100\nmax_attempts = 20\ncommit_margin_ms = 100";
+                    [tasks.chat.retry]\nbase_ms = 20\ncap_ms = 100\nmax_attempts = 20\ncommit_margin_ms = 100\n\
+                    [tasks.doubt]\nkind = \"llm\"\nmodel = \"small\"\nmax_output_tokens = 100\n\
+                    on_unknown = \"review\"\nreview_due_ms = 1";
         let server = Server::start(&home, &sim.base_url());
         server.apply(&definitions(&sim.base_url(), "max_in_flight = 1", task)).await;
         server.kill_9();
@@ -192,6 +213,12 @@ impl Stage {
                 let server = self.start_well();
                 let job = self.submit(&server, "dead", "[refuse once]", None).await.unwrap();
                 assert_eq!(server.settled(&job).await["state"], "FAILED_TERMINAL");
+                server.kill_9();
+            }
+            Lead::Review(_) => {
+                let server = self.start_well();
+                let job = self.doubt(&server, "doubt").await.unwrap();
+                assert_eq!(server.settled(&job).await["state"], "REVIEW_REQUIRED");
                 server.kill_9();
             }
             _ => {}
@@ -254,6 +281,22 @@ impl Stage {
                 let cancel = server.request(Method::POST, &format!("/v1/job-batches/{batch}/cancel"));
                 answered(cancel).await.map(drop)
             }
+            Lead::Review(requests) => {
+                let job = self.doubt(server, "doubt").await?;
+                for (method, behind) in requests {
+                    let body = match *behind {
+                        "/claim" => json!({}),
+                        // The third version of a job is the first that is in review.
+                        _ => json!({"decision": "correct", "state_version": 3, "output": {"text": "yes"}}),
+                    };
+                    let path = format!("/v1/reviews/{job}{behind}");
+                    let ask = server.request(method.clone(), &path);
+                    let ask = if *method == Method::POST { ask.json(&body) } else { ask };
+                    answered(ask).await?;
+                }
+                Ok(())
+            }
+            Lead::Overdue => self.doubt(server, &key).await.map(drop),
             Lead::Dead(path, body) => {
                 let failed = server.request(Method::GET, "/v1/jobs?state=FAILED_TERMINAL");
                 let failed = answered(failed).await?;
@@ -276,9 +319,18 @@ impl Stage {
         if let Some(ttl) = ttl {
             body["ttl_ms"] = json!(ttl);
         }
-        let ask = server.request(Method::POST, "/v1/jobs").header("Idempotency-Key", key).json(&body);
+        self.hand_over(server, key, &body).await
+    }
+
+    /// Submits a job that ends in doubt.
+    async fn doubt(&self, server: &Server, key: &str) -> Result<String, String> {
+        self.hand_over(server, key, &json!({"task": "doubt", "input": {"prompt": "[cut]"}})).await
+    }
+
+    async fn hand_over(&self, server: &Server, key: &str, body: &Value) -> Result<String, String> {
+        let ask = server.request(Method::POST, "/v1/jobs").header("Idempotency-Key", key).json(body);
         let answer = Answer::to(ask).await;
-        self.log.submitted(key, &body, answer.as_ref());
+        self.log.submitted(key, body, answer.as_ref());
         let answer = answer.ok_or("no answer")?;
         Ok(answer.job_id().unwrap_or_else(|| panic!("{}", answer.body)).to_owned())
     }
@@ -302,6 +354,9 @@ impl Stage {
 
     async fn judge(&self, server: &Server) {
         let jobs = server.get("/v1/jobs?limit=200").await;
+        if matches!(self.lead, Lead::Review(_) | Lead::Overdue) {
+            return self.judge_reviews(server, data(&jobs)).await;
+        }
         for job in data(&jobs) {
             let late = job["failure"]["class"] == "deadline";
             let fine = match self.lead {
@@ -317,6 +372,47 @@ impl Stage {
                 _ => job["state"] == "SUCCEEDED",
             };
             assert!(fine, "{}: {job}", self.place);
+        }
+    }
+}
+
+impl Stage {
+    /// A decision is there whole or not at all, and whatever was done is on record once.
+    async fn judge_reviews(&self, server: &Server, jobs: &[Value]) {
+        let decides = self.place.starts_with("decide_review");
+        for job in jobs {
+            let job_id = job["job_id"].as_str().unwrap();
+            assert_eq!(job["state"], if decides { "SUCCEEDED" } else { "REVIEW_REQUIRED" }, "{}", self.place);
+            let began = std::time::Instant::now();
+            let (review, actions) = loop {
+                let review = server.get(&format!("/v1/reviews/{job_id}")).await;
+                let history = review["history"].as_array().unwrap();
+                let actions: Vec<_> =
+                    history.iter().map(|step| step["action"].as_str().unwrap().to_owned()).collect();
+                let is_done = !matches!(self.lead, Lead::Overdue) || !actions.is_empty();
+                if is_done || began.elapsed() > PATIENCE {
+                    break (review, actions);
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            };
+            let times = |action: &str| actions.iter().filter(|done| *done == action).count();
+            match self.lead {
+                Lead::Overdue => assert_eq!(times("review.overdue"), 1, "{}: {review}", self.place),
+                _ if decides => {
+                    assert_eq!(times("review.correct"), 1, "{}: {review}", self.place);
+                    let result = server.get(&format!("/v1/jobs/{job_id}/result")).await;
+                    assert_eq!(result["output"], json!({"text": "yes"}));
+                    assert_eq!(result["provenance"]["review"]["decision"], "correct");
+                    let ends = events(server, job_id).await;
+                    let is_end = |event: &&Value| event["type"] == "dev.forebay.job.succeeded.v1";
+                    assert_eq!(ends.iter().filter(is_end).count(), 1, "{}", self.place);
+                }
+                _ => {
+                    let released = self.place.starts_with("release_review");
+                    assert_eq!(review["claim"].is_null(), released, "{}: {review}", self.place);
+                    assert!(times("review.claim") >= 1, "{}: {review}", self.place);
+                }
+            }
         }
     }
 }

@@ -19,5 +19,6 @@ mod master_data;
 mod privacy;
 mod real_model;
 mod refusals;
+mod reviews;
 mod revisions;
 mod shutdown;

@@ -45,17 +45,28 @@ const MODULES: &[Row] = &[
     Row("door", &["accept", "app", "http"], STORE, "the one place where `http` and `accept` meet"),
     Row(
         "http",
-        &["accept", "app", "datasets", "definitions", "metrics", "revisions", "runtime"],
+        &["accept", "app", "datasets", "definitions", "metrics", "review", "revisions", "runtime"],
         STORE,
         "answers from the store and hands jobs to its intake: it neither runs work nor calls providers. Of `accept` it \
          knows the refusals, which it words as problems",
     ),
-    Row("maintain", &["app"], STORE, "acts on rows alone: it knows neither workers nor callers"),
+    Row(
+        "maintain",
+        &["app", "review"],
+        STORE,
+        "acts on rows alone, and decides what is due as a person would: it knows neither workers nor callers",
+    ),
     Row(
         "metrics",
         &["revisions", "runtime"],
         STORE,
         "counts what others tell it; of `runtime` the name of the build",
+    ),
+    Row(
+        "review",
+        &["accept", "app"],
+        STORE,
+        "decides for persons and for due times alike, whoever asks; plans a rerun in the form that `accept` plans a job",
     ),
     Row("revisions", &["definitions"], STORE, "definitions by number"),
     Row("runtime", NOTHING, NOTHING, "the build, tasks and random bytes"),

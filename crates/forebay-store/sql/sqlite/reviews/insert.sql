@@ -1,2 +1,6 @@
-INSERT INTO reviews (job_id, generation, tenant, opened_at, due_at, findings, output, provenance)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+INSERT INTO reviews (
+  job_id, generation, tenant, seq, opened_at, due_at, due_default, failure_class, failure_message, findings,
+  output, output_blob, provenance)
+VALUES (
+  :job_id, :generation, :tenant, :seq, :now, :due_at, :due_default, :failure_class, :failure_message, :findings,
+  :output, :output_blob, :provenance)

@@ -12,6 +12,7 @@ use forebay_core::job::{Failure, Priority};
 use forebay_core::lifecycle::Failed;
 use forebay_core::money::{Micros, Price};
 use forebay_core::retry::RetryPolicy;
+use forebay_core::review::ReviewDefault;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::record::{
     AttemptClose, Bytes, Claim, Claimed, NewJob, NewResult, NewReview, NewStep, StepCommit, Then,
@@ -164,18 +165,27 @@ pub fn succeed_about(fingerprint: Option<Digest>) -> Then {
     Then::Succeed { entry: entry(), result, fingerprint }
 }
 
+/// How long a person has for the builder's reviews.
+pub const REVIEW_DUE: Millis = Millis::from_secs(3_600);
+
 fn doubt() -> NewReview {
     NewReview {
-        due_in: Millis::from_secs(3_600),
-        findings: br#"["sum"]"#.to_vec(),
-        output: Some(br#""perhaps""#.to_vec()),
-        provenance: b"{}".to_vec(),
+        due_in: REVIEW_DUE,
+        due_default: ReviewDefault::None,
+        findings: br#"[{"code":"line_sum","pointer":"/total"}]"#.to_vec(),
+        output: Some(Bytes::Inline(br#"{"total":"1.10"}"#.to_vec())),
+        provenance: br#"{"policy":"invoice@1"}"#.to_vec(),
     }
 }
 
 pub fn review() -> Then {
+    review_with(|review| review)
+}
+
+/// As above, with another review than the builder's.
+pub fn review_with(change: impl FnOnce(NewReview) -> NewReview) -> Then {
     let failure = Failure::new(FailureClass::PolicyFailed, "the sum is wrong");
-    Then::Review { entry: Some(entry()), failure, review: doubt() }
+    Then::Review { entry: Some(entry()), failure, review: change(doubt()) }
 }
 
 /// A try that failed, and a task with the default word on retries.

@@ -10,8 +10,8 @@ use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::Millis;
 use forebay_store::record::{
-    Actor, BudgetPeriod, Claim, EventQuery, JobQuery, KeyRecord, NewDocument, NewJob, NewKey, Scope,
-    TenantSettings, UsageQuery,
+    Actor, BudgetPeriod, Claim, EventQuery, JobQuery, KeyRecord, NewDocument, NewJob, NewKey, ReviewQuery,
+    Scope, TenantSettings, UsageQuery,
 };
 
 use crate::bundle::{Bundle, START, review, succeeded, used};
@@ -114,7 +114,8 @@ pub async fn whatever_is_anothers_is_absent(b: &Bundle) {
     assert_eq!(b.all_jobs(stranger).await, []);
     assert_eq!(b.events(stranger, None).await, []);
     assert_eq!(store.counts(Some(stranger)).await.unwrap(), []);
-    assert_eq!(store.open_reviews(stranger, 9).await.unwrap(), []);
+    let everything = ReviewQuery { limit: 9, ..ReviewQuery::default() };
+    assert_eq!(store.reviews(stranger, everything).await.unwrap().reviews, []);
     assert_eq!(store.usage(stranger, UsageQuery { from: START, to: START }).await.unwrap(), []);
     assert_eq!(store.keys(stranger).await.unwrap(), []);
     assert_eq!(store.revoke_key(stranger, key.id, Actor::program()).await.unwrap(), None);

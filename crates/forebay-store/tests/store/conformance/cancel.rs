@@ -5,7 +5,8 @@ use forebay_core::event::EventType;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
 use forebay_core::job::State;
-use forebay_store::record::{Actor, Cancelled, Held, JobRecord};
+use forebay_core::review::Decision;
+use forebay_store::record::{Actor, Cancelled, Held, JobRecord, ReviewQuery};
 
 use crate::bundle::{Bundle, LEASE, review, succeed, succeeded, used};
 
@@ -45,9 +46,12 @@ pub async fn a_review_is_closed_by_it(b: &Bundle) {
     let claimed = b.claim_one().await;
     b.commit_own(&claimed, succeeded(used(1, 1)), review()).await;
     cancelled(b, job).await;
-    assert_eq!(b.store().open_reviews(b.alpha, 9).await.unwrap(), []);
-    let review = b.store().review(b.alpha, job).await.unwrap().unwrap();
-    assert_eq!((review.decision.as_deref(), review.decided_at), (Some("cancelled"), Some(b.now())));
+    assert_eq!(
+        b.store().reviews(b.alpha, ReviewQuery { limit: 9, ..ReviewQuery::default() }).await.unwrap().reviews,
+        []
+    );
+    let decided = b.store().review(b.alpha, job).await.unwrap().unwrap().decided.unwrap();
+    assert_eq!((decided.decision, decided.at, decided.seq), (Decision::Cancelled, b.now(), None));
 }
 
 pub async fn twice_is_once(b: &Bundle) {

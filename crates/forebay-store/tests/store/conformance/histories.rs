@@ -12,8 +12,8 @@ use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::record::{
-    AcceptRefused, Actor, AttemptClose, Cancelled, Claim, Claimed, Committed, Held, JobRecord, NewJob,
-    TenantSettings, Then,
+    AcceptRefused, Actor, AttemptClose, Bytes, Cancelled, Claim, Claimed, Committed, Held, JobRecord,
+    NewDecision, NewJob, NewResult, TenantSettings, Then, Verdict,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -40,6 +40,7 @@ enum Ask {
     Rescue { pick: usize },
     Expire { pick: usize },
     Cancel { pick: usize },
+    Decide { pick: usize, how: u8, stale: bool },
     Sweep,
     Wait { ms: i64 },
 }
@@ -69,6 +70,8 @@ fn ask() -> impl Strategy<Value = Ask> {
         2 => (0_usize..9).prop_map(|pick| Ask::Rescue { pick }),
         1 => (0_usize..9).prop_map(|pick| Ask::Expire { pick }),
         1 => (0_usize..9).prop_map(|pick| Ask::Cancel { pick }),
+        2 => (0_usize..9, 0_u8..4, proptest::bool::weighted(0.2))
+            .prop_map(|(pick, how, stale)| Ask::Decide { pick, how, stale }),
         1 => Just(Ask::Sweep),
         4 => prop_oneof![3 => 0_i64..4_000, 2 => 20_000_i64..90_000].prop_map(|ms| Ask::Wait { ms }),
     ]
@@ -176,6 +179,7 @@ impl History {
             Ask::Rescue { pick } => self.on_job(pick, Command::Rescue).await,
             Ask::Expire { pick } => self.on_job(pick, Command::Expire).await,
             Ask::Cancel { pick } => self.on_job(pick, Command::Cancel).await,
+            Ask::Decide { pick, how, stale } => self.decide(pick, how, stale).await,
             Ask::Sweep => self.sweep().await,
             Ask::Wait { ms } => self.b.wait(Millis::new(ms)),
         }
@@ -343,6 +347,43 @@ impl History {
             self.permits.remove(&claimed.attempt_id);
         } else if let Some(permit) = self.permits.get_mut(&claimed.attempt_id) {
             permit.2 = false;
+        }
+    }
+
+    /// A person decides about a job, in review or not.
+    async fn decide(&mut self, pick: usize, how: u8, stale: bool) {
+        let Some(before) = self.jobs.values().rev().nth(pick).cloned() else { return };
+        let (verdict, state) = match how {
+            0 => (Verdict::Approve, State::Succeeded),
+            1 => {
+                let result = NewResult { output: Bytes::Inline(b"1".to_vec()), provenance: b"{}".to_vec() };
+                let (changes, findings) = (Vec::new(), b"[]".to_vec());
+                (Verdict::Correct { result, changes, findings }, State::Succeeded)
+            }
+            2 => (Verdict::Reject, State::FailedTerminal),
+            _ => {
+                let deadline = self.b.now().after(Millis::from_secs(400));
+                (Verdict::Rerun { step: self.b.new_step(), deadline }, State::Ready)
+            }
+        };
+        let decision = NewDecision {
+            tenant: before.tenant,
+            job_id: before.id,
+            seen: before.job.state_version - u64::from(stale),
+            verdict,
+            comment: None,
+            fingerprint: None,
+            // Never the same decision twice.
+            digest: Digest::of(&rand::random::<[u8; 16]>()),
+            by: Actor::program(),
+        };
+        let answer = self.b.store().decide_review(decision).await.unwrap();
+        let must = before.job.state == State::ReviewRequired && !stale;
+        assert_eq!(answer.is_ok(), must, "{before:?} {answer:?}");
+        if let Ok(decided) = answer {
+            assert_eq!(decided.job.job.state, state);
+            assert_eq!(decided.job.job.generation, before.job.generation + u32::from(state == State::Ready));
+            self.touched.push(before.id);
         }
     }
 

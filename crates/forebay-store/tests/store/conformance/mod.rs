@@ -9,7 +9,9 @@ pub mod cancel;
 pub mod capacity;
 pub mod claim;
 pub mod datasets;
+pub mod decisions;
 pub mod documents;
+pub mod due;
 pub mod duplicates;
 pub mod fairness;
 pub mod histories;
@@ -243,6 +245,38 @@ macro_rules! cases {
             reviews {
                 open_ones_oldest_first,
                 a_review_says_what_is_in_doubt,
+                reviews_are_found_by_what_is_asked,
+                pages_hold_each_review_once_while_others_are_decided,
+                one_reviewer_holds_a_review,
+                a_claim_lapses_and_can_be_given_back,
+                claims_are_on_record_and_prolonging_is_not,
+                what_is_not_in_review_is_not_held,
+            }
+            decisions {
+                an_approval_makes_the_output_the_result,
+                nothing_can_not_be_approved,
+                a_correction_stands_beside_what_the_model_said,
+                a_rejection_ends_the_job,
+                a_rerun_is_a_generation_of_its_own,
+                a_rerun_can_be_rerun,
+                a_result_of_a_rerun_is_the_jobs_result,
+                two_reviewers_never_both_decide,
+                whoever_holds_a_review_decides_it,
+                a_version_that_moved_is_not_decided,
+                the_same_decision_sent_again_is_the_same,
+                after_a_cancel_nothing_is_decided,
+                a_deadline_does_not_end_a_decision,
+                a_foreign_job_is_not_decided,
+                every_decision_is_on_record,
+                decided_reviews_are_listed_in_their_order,
+                a_decision_takes_the_fingerprint_of_its_result,
+                a_decision_outlives_a_restart,
+            }
+            due {
+                a_review_that_is_due_is_noted_once,
+                a_default_decision_waits_for_whoever_holds_the_review,
+                the_program_decides_as_anybody_does,
+                what_is_decided_is_not_due,
             }
             usage {
                 days_add_up_to_attempts,

@@ -9,7 +9,7 @@ use forebay_core::money::Micros;
 use forebay_core::time::Millis;
 use forebay_store::record::{Actor, Claim, Claimed, Held, NewJob};
 
-use crate::bundle::{Bundle, LEASE, review, succeeded, used};
+use crate::bundle::{Bundle, LEASE, REVIEW_DUE, review, succeeded, used};
 
 async fn extend(b: &Bundle, claimed: &Claimed) -> bool {
     let held = Held { job_id: claimed.job_id, attempt_id: claimed.attempt_id, fence: claimed.fence };
@@ -139,7 +139,9 @@ pub async fn a_rescue_may_ask_a_person(b: &Bundle) {
     let rescued = b.rescue_with(job, OnUnknown::Review).await.unwrap();
     assert_eq!(rescued.job.state, State::ReviewRequired);
     let review = b.store().review(b.alpha, job).await.unwrap().unwrap();
-    assert_eq!((review.output, review.decided_at), (None, None));
+    assert_eq!((review.output, review.decided), (None, None));
+    assert_eq!(review.entry.due_at, b.now().after(REVIEW_DUE), "the task's word");
+    assert!(!review.entry.has_output);
 }
 
 /// I29.

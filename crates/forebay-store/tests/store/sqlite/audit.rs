@@ -91,6 +91,26 @@ const FAULTS: &[(&str, &str)] = &[
            WHERE i.replay_of = d.job_id AND r.state <> 'CANCELLED')",
     ),
     (
+        "a decided review has its audit record, and only such a one has one",
+        "SELECT hex(r.job_id) FROM reviews r
+         WHERE (r.decided_seq IS NOT NULL) <> (
+           SELECT count(*) FROM audit a
+           WHERE a.tenant = r.tenant AND a.action = 'review.' || coalesce(r.decision, '')
+             AND a.subject = 'job_' || lower(hex(r.job_id))
+             AND a.before ->> 'generation' = r.generation)",
+    ),
+    (
+        "a decision is an event of its job, and the opening of its review another",
+        "SELECT hex(r.job_id) FROM reviews r
+         LEFT JOIN events o ON (o.seq, o.job_id, o.type) = (r.seq, r.job_id, 'review_required')
+         LEFT JOIN events d ON (d.seq, d.job_id) = (r.decided_seq, r.job_id)
+         WHERE o.seq IS NULL OR (r.decided_seq IS NOT NULL AND d.seq IS NULL)",
+    ),
+    (
+        "only an open review is held",
+        "SELECT hex(job_id) FROM reviews WHERE claimed_by IS NOT NULL AND decided_at IS NOT NULL",
+    ),
+    (
         "an event is a job's and has a version that the job has had",
         "SELECT e.seq FROM events e LEFT JOIN jobs j ON j.id = e.job_id AND j.tenant = e.tenant
          WHERE e.type <> 'batch.completed' AND (j.id IS NULL OR e.state_version > j.state_version)",

@@ -93,7 +93,6 @@ async fn what_runs_often_uses_its_partial_index() {
         ("inspect/attempts", "attempts_of_job"),
         ("log/of_job", "events_of_job"),
         ("log/of_tenant", "events_of_tenant"),
-        ("reviews/open", "reviews_open"),
         ("batches/close_member", "batch_members_of_job"),
         ("batches/page", "batches_of_tenant"),
         ("batches/find_key", "batches_of_key"),
@@ -105,6 +104,10 @@ async fn what_runs_often_uses_its_partial_index() {
         ("letters/notes", "dead_letter_notes_of_job"),
         ("letters/replays", "inputs_replay_of"),
         ("letters/reopen", "inputs_replay_of"),
+        ("reviews/list", "reviews_open"),
+        ("reviews/due", "reviews_due"),
+        ("reviews/count_overdue", "reviews_"),
+        ("reviews/decided", "reviews_decided"),
     ];
     for (name, index) in table {
         let plan = plan(&connection, name);

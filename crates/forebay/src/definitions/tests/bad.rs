@@ -48,7 +48,7 @@ pub(crate) const CASES: [(&str, &str, &str); 73] = [
     (
         "[tasks.embed]\nkind = \"llm\"\nmodel = \"vectors\"",
         "tasks.embed = 1",
-        "tasks.chat.tasks at line 60: there is no member `tasks`; it has to be one of `kind`, `description`, `model`, `prompt`, `prompt_file`, `variables`, `schema`, `schema_file`, `policy`, `corrections`, `max_output_tokens`, `params`, `allowed_params`, `retry`, `on_unknown`, `default_ttl_ms`, `attempt_total_ms`, `at_budget`, `review_due_ms`",
+        "tasks.chat.tasks at line 60: there is no member `tasks`; it has to be one of `kind`, `description`, `model`, `prompt`, `prompt_file`, `variables`, `schema`, `schema_file`, `policy`, `corrections`, `max_output_tokens`, `params`, `allowed_params`, `retry`, `on_unknown`, `default_ttl_ms`, `attempt_total_ms`, `at_budget`, `review_due_ms`, `review_default`",
     ),
     (
         "[tasks.embed]",

@@ -1,5 +1,5 @@
 use forebay_core::id::{BatchId, JobId};
-use forebay_core::job::State;
+use forebay_core::job::{Failure, State};
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
 use forebay_store::record::{Accepted, JobRecord};
@@ -108,7 +108,14 @@ pub(in crate::http) struct JobFailure {
     message: String,
     /// How many findings the review has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::http) findings_count: Option<usize>,
+    pub(in crate::http) findings_count: Option<u32>,
+}
+
+impl JobFailure {
+    /// A failure, with the findings that a review has.
+    pub(super) fn of(failure: Failure, findings_count: Option<u32>) -> Self {
+        Self { class: failure.class.name(), message: failure.message, findings_count }
+    }
 }
 
 /// Attempts of the current step; deferrals by a provider's limit do not count.
@@ -138,11 +145,7 @@ impl Job {
     pub(in crate::http) fn new(record: JobRecord, max_attempts: Option<u32>) -> Self {
         let job = record.job;
         let url = job_url(record.id);
-        let failure = job.failure.map(|failure| JobFailure {
-            class: failure.class.name(),
-            message: failure.message,
-            findings_count: None,
-        });
+        let failure = job.failure.map(|failure| JobFailure::of(failure, None));
         Self {
             job_id: record.id,
             task: record.task,
@@ -178,7 +181,7 @@ impl Job {
     }
 
     /// Says how many findings the review has.
-    pub(in crate::http) fn with_findings(mut self, count: usize) -> Self {
+    pub(in crate::http) fn with_findings(mut self, count: u32) -> Self {
         if let Some(failure) = &mut self.failure {
             failure.findings_count = Some(count);
         }

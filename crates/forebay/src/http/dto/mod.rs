@@ -6,6 +6,7 @@ mod attempt;
 mod audit;
 mod batch;
 mod dataset;
+mod document;
 mod explain;
 mod job;
 mod letter;
@@ -20,11 +21,15 @@ pub(super) use attempt::{Attempt, AttemptList, Step, StepList};
 pub(super) use audit::{AuditEntry, AuditList};
 pub(super) use batch::{Batch, BatchBody, BatchList, BatchTaken, MemberResult, ReplayManyBody, ReplayTaken};
 pub(super) use dataset::{Dataset, DatasetHistory, DatasetList};
+pub(super) use document::Document;
 pub(super) use explain::{Eta, Explanation, Waiting};
 pub(super) use job::{AcceptedJob, Job, JobList, JobResult, SubmitBody, job_url};
 pub(super) use letter::{DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, ReplayBody};
 pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Usage};
-pub(super) use review::{Document, Review, ReviewList, findings};
+pub(super) use review::{
+    ClaimBody, DecisionBody, ReviewDecided, ReviewDetail, ReviewLine, ReviewList, ReviewStep, ReviewSummary,
+    read,
+};
 pub(super) use revision::{
     ActorDto, Revision, RevisionBody, RevisionDiff, RevisionEntry, RevisionList, RevisionTrial, RollbackBody,
 };

@@ -1,28 +1,115 @@
-use forebay_core::digest::DocumentId;
+use forebay_core::digest::{Digest, DocumentId};
 use forebay_core::id::{JobId, KeyId};
+use forebay_core::job::State;
+use forebay_core::review::{FieldChange, fields};
 use forebay_core::time::Timestamp;
-use forebay_store::record::{DocumentRecord, ReviewRecord};
+use forebay_store::record::{AuditRecord, Decided, DecisionRecord, ReviewClaim, ReviewEntry, ReviewRecord};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// A decision that a person owes or has made.
+use super::job::JobFailure;
+use super::shapes;
+
+/// A decision that a person owes, as the queue shows it.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct Review {
+pub(in crate::http) struct ReviewSummary {
     #[schema(value_type = String)]
     job_id: JobId,
+    /// Which generation of the job: 1, and one more for each rerun.
     generation: u32,
+    /// The task's name.
+    task: String,
+    /// The revision that the job runs by.
+    revision: u32,
+    /// The job's version: what a decision has to name.
+    state_version: u64,
+    /// Why a person must look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<JobFailure>,
+    /// The codes of the findings, each once.
+    finding_codes: Vec<String>,
+    /// Whether there is an output that could be approved.
+    has_output: bool,
     #[schema(value_type = String, format = DateTime)]
     opened_at: Timestamp,
     /// When it should be decided.
     #[schema(value_type = String, format = DateTime)]
     due_at: Timestamp,
+    /// What is decided when nobody has decided until then: `none`, `approve` or `reject`.
+    due_default: &'static str,
+    /// Whether it is open and past its due time.
+    overdue: bool,
+    /// Who holds it at the moment; absent when nobody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<Claim>,
+}
+
+/// A reviewer who holds a review for a while: nobody else decides it until then.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReviewClaim)]
+pub(in crate::http) struct Claim {
+    /// The reviewer's key.
+    #[schema(value_type = String)]
+    claimed_by: KeyId,
+    /// What the key is called.
+    claimed_by_name: String,
+    #[schema(value_type = String, format = DateTime)]
+    claimed_until: Timestamp,
+}
+
+impl From<ReviewClaim> for Claim {
+    fn from(claim: ReviewClaim) -> Self {
+        Self { claimed_by: claim.by, claimed_by_name: claim.name, claimed_until: claim.until }
+    }
+}
+
+impl ReviewSummary {
+    /// An open review, as it stands at a time.
+    pub(in crate::http) fn open(entry: ReviewEntry, now: Timestamp) -> Self {
+        let overdue = entry.due_at <= now;
+        Self {
+            job_id: entry.job_id,
+            generation: entry.generation,
+            task: entry.task,
+            revision: entry.revision,
+            state_version: entry.state_version,
+            failure: entry.failure.map(|failure| JobFailure::of(failure, Some(entry.findings_count))),
+            finding_codes: entry.finding_codes,
+            has_output: entry.has_output,
+            opened_at: entry.opened_at,
+            due_at: entry.due_at,
+            due_default: entry.due_default.name(),
+            overdue,
+            claim: entry.claim.map(Claim::from),
+        }
+    }
+}
+
+/// A page of open reviews, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct ReviewList {
+    pub(in crate::http) data: Vec<ReviewSummary>,
+    /// Where the next page begins; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) next_cursor: Option<String>,
+}
+
+/// The open or latest review of a job, with everything to decide it by.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Review)]
+pub(in crate::http) struct ReviewDetail {
+    #[serde(flatten)]
+    summary: ReviewSummary,
     /// What is doubtful, with pointers into the output and spans of the document.
     #[schema(value_type = Vec<Object>)]
     findings: Value,
-    /// The output in doubt, if there is one.
+    /// The output in doubt, if there is one: what the model said, whatever was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Value>,
+    /// The values of the output, each with its pointer, its evidence in the document, and the findings about it.
+    #[schema(value_type = Vec<Object>)]
+    fields: Value,
     /// Where the output comes from.
     #[schema(value_type = Object)]
     provenance: Value,
@@ -30,92 +117,237 @@ pub(in crate::http) struct Review {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     document_id: Option<DocumentId>,
-    /// The document's text, where it is text.
+    /// The text that the output was read from; spans count its bytes in UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     document_text: Option<String>,
-    /// The version that a decision has to name.
+    /// Whether the text goes on beyond what is shown.
+    document_text_cut: bool,
+    /// How it ended; absent while it is open.
     #[serde(skip_serializing_if = "Option::is_none")]
-    state_version: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    decided_at: Option<Timestamp>,
+    decided: Option<Decision>,
+    /// What was done about the job's reviews so far, oldest first.
+    history: Vec<ReviewStep>,
+}
+
+/// How a review ended.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReviewDecision)]
+pub(in crate::http) struct Decision {
     /// `approve`, `correct`, `reject`, `rerun` or `cancelled`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<String>,
+    decision: &'static str,
+    #[schema(value_type = String, format = DateTime)]
+    decided_at: Timestamp,
+    /// The key of whoever decided; absent when no person did.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     decided_by: Option<KeyId>,
+    /// What the key was called; `forebay` when the due time decided.
     #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<String>,
+    /// What the policy finds in a corrected output all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    remaining_findings: Option<Value>,
+}
+
+impl From<DecisionRecord> for Decision {
+    fn from(record: DecisionRecord) -> Self {
+        Self {
+            decision: record.decision.name(),
+            decided_at: record.at,
+            decided_by: record.by,
+            decided_by_name: record.name,
+            comment: record.comment,
+            remaining_findings: record.findings.as_deref().map(read),
+        }
+    }
+}
+
+/// Something that was done about a review.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct ReviewStep {
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    /// `review.claim`, `review.release`, `review.approve`, `review.correct`, `review.reject`, `review.rerun` or
+    /// `review.overdue`.
+    action: &'static str,
+    /// The key of whoever did it; absent when no person did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    by: Option<KeyId>,
+    /// What the key was called.
+    by_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    before: Option<Value>,
+    /// What was since: of a correction, each value that was changed, with what it was before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    after: Option<Value>,
+}
+
+impl From<AuditRecord> for ReviewStep {
+    fn from(record: AuditRecord) -> Self {
+        Self {
+            at: record.at,
+            action: record.action.name(),
+            by: record.actor.key,
+            by_name: record.actor.name,
+            before: record.before,
+            after: record.after,
+        }
+    }
+}
+
+impl ReviewDetail {
+    /// A review without its output and its text, which are elsewhere.
+    pub(in crate::http) fn new(record: ReviewRecord, now: Timestamp) -> Self {
+        let is_open = record.decided.is_none();
+        let mut summary = ReviewSummary::open(record.entry, now);
+        summary.overdue &= is_open;
+        Self {
+            summary,
+            findings: read(&record.findings),
+            output: None,
+            fields: Value::Array(Vec::new()),
+            provenance: read(&record.provenance),
+            document_id: record.document.map(DocumentId),
+            document_text: None,
+            document_text_cut: false,
+            decided: record.decided.map(Decision::from),
+            history: Vec::new(),
+        }
+    }
+
+    /// Adds the output, and its fields with what speaks for and against each.
+    pub(in crate::http) fn with_output(mut self, output: Option<Value>) -> Self {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let (evidence, findings) = (list(&self.provenance["evidence"]), list(&self.findings));
+        self.fields = serde_json::to_value(fields(output.as_ref(), &evidence, &findings)).unwrap_or_default();
+        self.output = output;
+        self
+    }
+
+    /// Adds the text that the output was read from, up to so many characters.
+    pub(in crate::http) fn with_text(mut self, text: Option<String>, most: usize) -> Self {
+        self.document_text = text.map(|mut text| {
+            if let Some((end, _)) = text.char_indices().nth(most) {
+                text.truncate(end);
+                self.document_text_cut = true;
+            }
+            text
+        });
+        self
+    }
+
+    /// Adds what was done so far.
+    pub(in crate::http) fn with_history(mut self, history: Vec<ReviewStep>) -> Self {
+        self.history = history;
+        self
+    }
+}
+
+/// A decision was made, now or before.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct ReviewDecided {
+    #[schema(value_type = String)]
+    job_id: JobId,
+    /// The generation that was decided about.
+    generation: u32,
+    /// The job's state now.
+    #[schema(value_type = String, example = "SUCCEEDED")]
+    state: State,
+    /// The job's version now.
+    state_version: u64,
+    #[serde(flatten)]
+    decided: Decision,
+    /// Where the result is when the job has succeeded.
+    result_url: String,
+}
+
+impl ReviewDecided {
+    /// The answer to a decision; nothing where the record has none.
+    pub(in crate::http) fn new(decided: Decided) -> Option<Self> {
+        Some(Self {
+            job_id: decided.job.id,
+            generation: decided.review.entry.generation,
+            state: decided.job.job.state,
+            state_version: decided.job.job.state_version,
+            decided: decided.review.decided?.into(),
+            result_url: format!("{}/result", super::job_url(decided.job.id)),
+        })
+    }
+}
+
+/// A decision. Only its shape: the body is read member by member.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ReviewDecisionRequest)]
+pub(in crate::http) struct DecisionBody {
+    #[schema(schema_with = shapes::decision)]
+    decision: String,
+    /// The job's version that is decided about, as the review shows it.
+    #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
+    state_version: u64,
+    /// The right output, with `correct` and only there. It must satisfy the task's schema.
+    #[schema(required = false)]
+    output: Value,
+    /// What there is to say about it; of a rejection, why the job fails.
+    #[schema(schema_with = shapes::text::<2000>, required = false)]
     comment: Option<String>,
 }
 
-impl From<ReviewRecord> for Review {
-    fn from(record: ReviewRecord) -> Self {
-        let read = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or(Value::Null);
-        Self {
-            job_id: record.job_id,
-            generation: record.generation,
-            opened_at: record.opened_at,
-            due_at: record.due_at,
-            findings: read(&record.findings),
-            output: record.output.as_deref().map(read),
-            provenance: read(&record.provenance),
-            document_id: None,
-            document_text: None,
-            state_version: None,
-            decided_at: record.decided_at,
-            decision: record.decision,
-            decided_by: record.decided_by,
-            comment: record.comment,
-        }
-    }
-}
-
-impl Review {
-    /// Adds what a person needs to decide.
-    pub(in crate::http) fn with_job(mut self, state_version: u64, document: Option<DocumentId>) -> Self {
-        self.state_version = Some(state_version);
-        self.document_id = document;
-        self
-    }
-
-    /// Adds the text that the output was read from.
-    pub(in crate::http) fn with_text(mut self, text: Option<String>) -> Self {
-        self.document_text = text;
-        self
-    }
-}
-
-/// Open reviews, oldest first.
+/// A claim. Only its shape: the body is read member by member.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct ReviewList {
-    pub(in crate::http) data: Vec<Review>,
+#[schema(as = ReviewClaimRequest)]
+pub(in crate::http) struct ClaimBody {
+    /// For how long: 1 s to 8 h; 15 minutes where absent.
+    #[schema(minimum = 1_000, maximum = 28_800_000)]
+    for_ms: Option<u64>,
 }
 
-/// A document of the tenant.
+/// A decided review as a line of an evaluation set.
 #[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct Document {
-    /// `doc_` and the SHA-256 digest of the bytes.
+pub(in crate::http) struct ReviewLine {
+    /// Where the lines after this one begin.
+    pub(in crate::http) cursor: String,
     #[schema(value_type = String)]
-    pub(in crate::http) document_id: DocumentId,
-    bytes: u64,
-    media_type: String,
-    #[schema(value_type = String, format = DateTime)]
-    created_at: Timestamp,
+    pub(in crate::http) job_id: JobId,
+    pub(in crate::http) generation: u32,
+    pub(in crate::http) task: String,
+    pub(in crate::http) revision: u32,
+    #[serde(flatten)]
+    pub(in crate::http) decided: Decision,
+    /// The document that was read, by its digest; its bytes stand under `/v1/documents/{document_id}/content`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub(in crate::http) document_id: Option<DocumentId>,
+    /// The digest of the text that was read, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub(in crate::http) text_sha256: Option<Digest>,
+    /// The text itself, with `text=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) document_text: Option<String>,
+    /// What was doubtful.
+    #[schema(value_type = Vec<Object>)]
+    pub(in crate::http) findings: Value,
+    /// What the model said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) model_output: Option<Value>,
+    /// What is right: of an approval the same, of a correction what the person wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) expected_output: Option<Value>,
+    /// Where the two differ.
+    #[schema(value_type = Vec<Object>)]
+    pub(in crate::http) changes: Vec<FieldChange>,
+    /// Where the model's output comes from.
+    #[schema(value_type = Object)]
+    pub(in crate::http) provenance: Value,
 }
 
-impl From<DocumentRecord> for Document {
-    fn from(record: DocumentRecord) -> Self {
-        Self {
-            document_id: DocumentId(record.digest),
-            bytes: record.bytes,
-            media_type: record.media_type,
-            created_at: record.created_at,
-        }
-    }
-}
-
-/// How many findings a stored list has.
-pub(in crate::http) fn findings(stored: &[u8]) -> usize {
-    serde_json::from_slice::<Vec<Value>>(stored).map_or(0, |findings| findings.len())
+/// JSON that was stored; `null` where it is none.
+pub(in crate::http) fn read(stored: &[u8]) -> Value {
+    serde_json::from_slice(stored).unwrap_or(Value::Null)
 }

@@ -28,6 +28,14 @@ pub(super) fn scopes() -> Schema {
     ArrayBuilder::new().items(scope).min_items(Some(1)).description(Some("What it may do.")).into()
 }
 
+/// What a person decides.
+pub(super) fn decision() -> Schema {
+    string()
+        .enum_values(Some(["approve", "correct", "reject", "rerun"]))
+        .description(Some("What is decided."))
+        .into()
+}
+
 /// The span that a budget is for.
 pub(super) fn period() -> Schema {
     string()

@@ -27,7 +27,9 @@ pub(super) async fn explain(
     let store = &api.app.store;
     let queue = store.queue(principal.tenant, job).await?.ok_or_else(Problem::not_found)?;
     let review_due = match queue.job.job.state {
-        JobState::ReviewRequired => store.review(principal.tenant, job).await?.map(|review| review.due_at),
+        JobState::ReviewRequired => {
+            store.review(principal.tenant, job).await?.map(|review| review.entry.due_at)
+        }
         _ => None,
     };
     let definitions = &api.app.revisions.active().definitions;

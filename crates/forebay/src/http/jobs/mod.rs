@@ -188,7 +188,7 @@ pub(super) async fn shown(api: &Api, record: JobRecord) -> Result<dto::Job, Prob
     let max = max_attempts(api, &record).await;
     let job = dto::Job::new(record, max);
     Ok(match findings {
-        Some(review) => job.with_findings(dto::findings(&review.findings)),
+        Some(review) => job.with_findings(review.entry.findings_count),
         None => job,
     })
 }

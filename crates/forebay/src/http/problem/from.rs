@@ -4,11 +4,13 @@ use forebay_core::request::fault::{MemberCode, MemberFault};
 use forebay_core::request::json::JsonFault;
 use forebay_core::time::Millis;
 use forebay_store::StoreError;
+use forebay_store::record::ReviewRefused;
 use tracing::error;
 
 use super::{Code, ErrorItem, Problem};
 use crate::accept::Refused;
 use crate::definitions::DefinitionFault;
+use crate::review;
 use crate::revisions::RevisionError;
 
 /// When to come back after the store could not take a write.
@@ -110,6 +112,43 @@ impl From<Refused> for Problem {
                 Problem::internal()
             }
             Refused::Store(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<ReviewRefused> for Problem {
+    fn from(refused: ReviewRefused) -> Self {
+        let conflict = |detail: String| Problem::new(Code::Conflict, detail);
+        match refused {
+            ReviewRefused::NoJob => Problem::not_found(),
+            ReviewRefused::NotOpen(state) => {
+                conflict(format!("there is nothing to decide: the job is {}", state.name()))
+            }
+            ReviewRefused::Rules(refusal) => conflict(refusal.to_string()),
+            ReviewRefused::Held(claim) => {
+                conflict(format!("`{}` holds this review until {}", claim.name, claim.until))
+            }
+        }
+    }
+}
+
+impl From<review::Refused> for Problem {
+    fn from(refused: review::Refused) -> Self {
+        match refused {
+            review::Refused::Review(refused) => refused.into(),
+            review::Refused::Schema(findings) => {
+                let detail = "the output does not satisfy the task's schema";
+                let items = findings.into_iter().map(|finding| ErrorItem {
+                    code: Some(Code::InvalidMember.name()),
+                    ..ErrorItem::at(format!("/output{}", finding.pointer), finding.message)
+                });
+                Problem::new(Code::InvalidMember, detail).with_errors(items.collect())
+            }
+            review::Refused::Unreadable(reason) => {
+                error!(reason, "a review can't be decided so");
+                Problem::internal()
+            }
+            review::Refused::Store(failure) => failure.into(),
         }
     }
 }

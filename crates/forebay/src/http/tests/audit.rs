@@ -15,6 +15,7 @@ const SUBMISSION: &str = "work that was handed over: the job names its key, and 
 /// Every route that is not only for reading. A new one fails the test below until it stands here.
 const DECISIONS: &[(&str, Decision)] = &[
     ("DELETE /v1/keys/{key_id}", Audited("key.revoke")),
+    ("DELETE /v1/reviews/{job_id}/claim", Audited("review.release")),
     ("POST /v1/dead-letters/replay", Audited("job.replay")),
     ("POST /v1/dead-letters/{job_id}", Audited("dead_letter.put")),
     ("POST /v1/documents", Not(SUBMISSION)),
@@ -24,6 +25,8 @@ const DECISIONS: &[(&str, Decision)] = &[
     ("POST /v1/jobs/{job_id}/cancel", Audited("job.cancel")),
     ("POST /v1/jobs/{job_id}/replay", Audited("job.replay")),
     ("POST /v1/keys", Audited("key.create")),
+    ("POST /v1/reviews/{job_id}", Audited("review.correct")),
+    ("POST /v1/reviews/{job_id}/claim", Audited("review.claim")),
     ("POST /v1/revisions", Audited("revision.apply")),
     ("POST /v1/revisions/{number}/rollback", Audited("revision.rollback")),
     ("PUT /v1/datasets/{name}", Audited("dataset.put")),

@@ -27,6 +27,7 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     table.sort();
     insta::assert_snapshot!(table.join("\n"), @r"
     DELETE /v1/keys/{key_id} admin
+    DELETE /v1/reviews/{job_id}/claim review
     GET /docs -
     GET /livez -
     GET /metrics -
@@ -57,6 +58,7 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /v1/keys admin
     GET /v1/pools operate
     GET /v1/reviews review
+    GET /v1/reviews/corrections review
     GET /v1/reviews/{job_id} review
     GET /v1/revisions admin
     GET /v1/revisions/active admin
@@ -77,6 +79,8 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     POST /v1/jobs/{job_id}/cancel operate
     POST /v1/jobs/{job_id}/replay operate
     POST /v1/keys admin
+    POST /v1/reviews/{job_id} review
+    POST /v1/reviews/{job_id}/claim review
     POST /v1/revisions admin
     POST /v1/revisions/{number}/rollback admin
     PUT /v1/datasets/{name} operate

@@ -1,10 +1,7 @@
 use forebay_core::attempt::Outcome;
-use forebay_core::definition::PoolLimits;
 use forebay_core::failure::FailureClass;
-use forebay_core::id::ClaimId;
 use forebay_core::job::Failure;
-use forebay_core::time::Millis;
-use forebay_store::record::{AttemptClose, Claim, StepCommit, Then};
+use forebay_store::record::Then;
 
 use forebay_store::record::NewRevision;
 
@@ -20,37 +17,8 @@ impl Bench {
 
     /// Fails the job whose turn it is.
     async fn fail_one(&self) {
-        let store = &self.app.store;
-        let revision = self.app.revisions.active();
-        let models = revision.definitions.models.values();
-        let claim = Claim {
-            id: ClaimId::new(store.now(), rand::random()),
-            pool: revision.task("chat").unwrap().model.pool.name.clone(),
-            limits: PoolLimits::default(),
-            prices: models.map(|model| (model.name.clone(), model.price)).collect(),
-            slots: 1,
-            lease: Millis::from_secs(30),
-            worker: "test".to_owned(),
-            build: "test",
-        };
-        let claimed = store.claim(claim).await.unwrap().claimed.remove(0);
         let failure = Failure::new(FailureClass::InvalidRequest, "the model does not exist");
-        let commit = StepCommit {
-            job_id: claimed.job_id,
-            attempt_id: claimed.attempt_id,
-            fence: claimed.fence,
-            incarnation: store.origin().incarnation,
-            close: AttemptClose {
-                outcome: Outcome::FailedAfterSend,
-                failure: Some(failure.clone()),
-                usage: None,
-                provider_request_id: None,
-                provider_model: None,
-                cooldown: None,
-            },
-            then: Then::FailJob { entry: None, failure },
-        };
-        store.commit_step(commit).await.unwrap();
+        self.commit_one(Outcome::FailedAfterSend, Then::FailJob { entry: None, failure }).await;
     }
 }
 

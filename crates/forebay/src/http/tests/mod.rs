@@ -13,6 +13,7 @@ mod jobs;
 mod letters;
 mod limits;
 mod outer;
+mod reviews;
 mod revisions;
 mod server;
 
@@ -21,8 +22,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
+use forebay_core::attempt::Outcome;
+use forebay_core::definition::PoolLimits;
+use forebay_core::id::ClaimId;
+use forebay_core::time::Millis;
 use forebay_store::blob::FsBlobs;
-use forebay_store::record::{Actor, EventQuery, NewKey, Scope, TenantSettings};
+use forebay_store::record::{
+    Actor, AttemptClose, Claim, EventQuery, NewKey, Scope, StepCommit, TenantSettings, Then,
+};
 use forebay_store::sqlite::SqliteStore;
 use forebay_store::{Store, SystemClock};
 use http::request::Builder;
@@ -131,6 +138,47 @@ impl Bench {
         let answer = self.post(key, "/v1/jobs", &submission()).await;
         assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.body);
         answer.body["job_id"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Bench {
+    /// Runs the job whose turn it is, as a worker whose attempt comes to this.
+    async fn commit_one(&self, outcome: Outcome, then: Then) {
+        let store = &self.app.store;
+        let revision = self.app.revisions.active();
+        let models = revision.definitions.models.values();
+        let claim = Claim {
+            id: ClaimId::new(store.now(), rand::random()),
+            pool: revision.task("chat").unwrap().model.pool.name.clone(),
+            limits: PoolLimits::default(),
+            prices: models.map(|model| (model.name.clone(), model.price)).collect(),
+            slots: 1,
+            lease: Millis::from_secs(30),
+            worker: "test".to_owned(),
+            build: "test",
+        };
+        let claimed = store.claim(claim).await.unwrap().claimed.remove(0);
+        let failure = match &then {
+            Then::FailJob { failure, .. } | Then::Review { failure, .. } => Some(failure.clone()),
+            _ => None,
+        };
+        let close = AttemptClose {
+            outcome,
+            failure,
+            usage: None,
+            provider_request_id: None,
+            provider_model: None,
+            cooldown: None,
+        };
+        let commit = StepCommit {
+            job_id: claimed.job_id,
+            attempt_id: claimed.attempt_id,
+            fence: claimed.fence,
+            incarnation: store.origin().incarnation,
+            close,
+            then,
+        };
+        store.commit_step(commit).await.unwrap();
     }
 }
 

@@ -1,0 +1,9 @@
+SELECT r.*, o.output, o.output_blob
+FROM review_records r LEFT JOIN results o ON o.job_id = r.job_id AND o.generation = r.generation
+-- By persons: what a due time decided is nobody's judgement.
+WHERE r.tenant = :tenant AND r.decided_seq > :after AND r.decided_by IS NOT NULL
+  AND (:task IS NULL OR r.task = :task)
+  AND (:decision IS NULL OR r.decision = :decision)
+  AND (:since IS NULL OR r.decided_at >= :since)
+  AND (:until IS NULL OR r.decided_at < :until)
+ORDER BY r.decided_seq LIMIT :limit
