@@ -15,6 +15,7 @@ mod failpoints;
 mod harness;
 mod journey;
 mod judge;
+mod letters;
 mod master_data;
 mod privacy;
 mod real_model;
