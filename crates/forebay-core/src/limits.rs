@@ -97,7 +97,7 @@ const QUOTA: &str = "429 `quota_exceeded`";
 const ATTEMPT: &str = "the attempt fails with `too_large`";
 
 /// The limits that callers and operators read, in the order of the documentation.
-pub const PUBLISHED: [Limit; 32] = [
+pub const PUBLISHED: [Limit; 34] = [
     limit("head of a request", REQUEST_HEAD_BYTES, "bytes", HEAD),
     limit("headers of a request", HEADER_FIELDS, "fields", HEAD),
     limit("body of a request, after decompression", REQUEST_BODY_BYTES, "bytes", TOO_LARGE),
@@ -120,6 +120,8 @@ pub const PUBLISHED: [Limit; 32] = [
     limit("value in a dataset", DATASET_CELL_BYTES, "bytes", MEMBER),
     limit("datasets of a tenant", DATASETS_PER_TENANT, "datasets", QUOTA),
     limit("JSON Schema of a task", SCHEMA_BYTES, "bytes", MEMBER),
+    limit("jobs of a batch call", BATCH_JOBS, "jobs", MEMBER),
+    limit("body of a batch call", BATCH_BODY_BYTES, "bytes", TOO_LARGE),
     limit("note on a dead letter", NOTE_CHARS, "characters", MEMBER),
     limit("notes on a dead letter", NOTES, "notes", "409 `conflict`"),
     limit("page of a list", LIST_PAGE, "entries", PARAMETER),

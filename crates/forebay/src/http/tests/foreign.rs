@@ -14,11 +14,14 @@ impl Ids {
         let key = bench.post(owner, "/v1/keys", &json!({"name": "mine", "scopes": ["read"]})).await;
         let rows = asked(owner, "PUT", "/v1/datasets/suppliers").header("content-type", "text/csv");
         assert_eq!(bench.send(rows.body(Body::from("id\n1\n")).unwrap()).await.status, StatusCode::CREATED);
+        let batch = bench.post(owner, "/v1/job-batches", &json!({"jobs": [submission()]})).await;
+        assert_eq!(batch.status, StatusCode::ACCEPTED, "{}", batch.body);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self(vec![
             ("{job_id}", bench.submit(owner).await, format!("job_{}", "0".repeat(32))),
             ("{document_id}", text(&document.body["document_id"]), format!("doc_{}", "0".repeat(64))),
             ("{key_id}", text(&key.body["key_id"]), format!("key_{}", "0".repeat(32))),
+            ("{batch_id}", text(&batch.body["batch_id"]), format!("batch_{}", "0".repeat(32))),
             ("{name}", "suppliers".to_owned(), "nothing".to_owned()),
             ("{tenant}", "default".to_owned(), "nobody".to_owned()),
         ])
@@ -62,7 +65,7 @@ async fn every_route_hides_what_is_another_tenants() {
 
 #[test]
 fn every_part_of_a_path_is_known_to_the_test_above() {
-    let known = ["{job_id}", "{document_id}", "{key_id}", "{name}", "{tenant}"];
+    let known = ["{batch_id}", "{job_id}", "{document_id}", "{key_id}", "{name}", "{tenant}"];
     for route in routes() {
         for part in route.path.split('/').filter(|part| part.starts_with('{')) {
             assert!(
