@@ -101,9 +101,7 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     };
     let worker = Worker::new(app.clone(), gateway, worker_name());
     let roles = app.settings.roles;
-    if roles.api {
-        app.tasks.spawn("http", serve_http(listener, app.clone()));
-    }
+    app.tasks.spawn("http", serve_http(listener, app.clone()));
     if roles.maintain {
         app.tasks.spawn("maintain", maintain::run(app.clone()));
     }
@@ -135,7 +133,9 @@ impl Service {
 }
 
 async fn serve_http(listener: TcpListener, app: App) {
-    let router = http::router(app.clone(), Arc::new(Door::new(app.clone())));
+    let door = Arc::new(Door::new(app.clone()));
+    let make = if app.settings.roles.api { http::router } else { http::health_router };
+    let router = make(app.clone(), door);
     if let Err(failure) = http::serve(listener, router, app.tasks.clone()).await {
         error!(%failure, "the API ended");
     }

@@ -69,14 +69,11 @@ fn announce(service: &Service, has_api: bool, output: &Output) -> Result<(), Cli
     let url = format!("http://{}", service.addr);
     let key_file = service.admin_key_file.display().to_string();
     if output.is_json() {
-        let mut report = json!({ "admin_key_file": key_file, "pid": std::process::id() });
-        if has_api {
-            report["url"] = json!(url);
-        }
-        return output.record(&report);
+        return output.record(&json!({ "url": url, "admin_key_file": key_file, "pid": std::process::id() }));
     }
     if !has_api {
-        return output.line("Forebay runs without its API: the role `api` is not among --roles");
+        output.line("Forebay runs without its API: the role `api` is not among --roles")?;
+        return output.line(&format!("  health      {url}/readyz and {url}/metrics"));
     }
     output.line(&format!("Forebay listens on {url}"))?;
     output.line(&format!("  admin key   {key_file}"))?;

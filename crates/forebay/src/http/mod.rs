@@ -90,7 +90,16 @@ fn routes() -> Vec<Route> {
 
 /// The whole API. Jobs that are submitted go through `intake`.
 pub fn router(app: App, intake: Arc<dyn Intake>) -> Router {
+    serving(routes(), app, intake)
+}
+
+/// Health and metrics alone, for a process without the role `api`.
+pub fn health_router(app: App, intake: Arc<dyn Intake>) -> Router {
+    serving(health::routes(), app, intake)
+}
+
+fn serving(routes: Vec<Route>, app: App, intake: Arc<dyn Intake>) -> Router {
     let api = Api::new(app, intake);
-    let router = routes().into_iter().fold(Router::new(), |router, route| route.add_to(router, &api));
+    let router = routes.into_iter().fold(Router::new(), |router, route| route.add_to(router, &api));
     outer::surround(router, &api).with_state(api)
 }

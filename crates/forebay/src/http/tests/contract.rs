@@ -170,6 +170,23 @@ async fn the_document_and_its_page_are_served() {
 }
 
 #[tokio::test]
+async fn without_the_role_api_there_is_health_and_nothing_else() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Admin]).await;
+    let router = crate::http::health_router(bench.app.clone(), Arc::new(Door::new(bench.app.clone())));
+    for (path, status) in [
+        ("/livez", StatusCode::OK),
+        ("/readyz", StatusCode::OK),
+        ("/metrics", StatusCode::OK),
+        ("/v1/jobs", StatusCode::NOT_FOUND),
+        ("/openapi.json", StatusCode::NOT_FOUND),
+    ] {
+        let request = asked(&key, "GET", path).body(Body::empty()).unwrap();
+        assert_eq!(router.clone().oneshot(request).await.unwrap().status(), status, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn health_and_metrics_need_no_key() {
     let bench = Bench::new().await;
     assert_eq!(bench.get("", "/livez").await.body, json!({"status": "ok"}));
