@@ -21,6 +21,14 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// The file is not whole.
+    #[error("{path} is damaged ({reason}): restore it from a backup")]
+    Damaged {
+        /// The database file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The store can't take writes at the moment: disk full, read-only, closing.
     #[error("the store can't take writes at the moment: {0}")]
     Unavailable(String),

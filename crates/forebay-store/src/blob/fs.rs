@@ -103,6 +103,10 @@ impl Blobs for FsBlobs {
 }
 
 fn failed(digest: Digest, error: &io::Error) -> StoreError {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    if matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem) {
+        return StoreError::Unavailable(format!("blob {digest}: {error}"));
+    }
     StoreError::Blob { digest: digest.to_string(), reason: error.to_string() }
 }
 

@@ -2,6 +2,7 @@
 //! however it ends.
 
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use super::beside;
@@ -19,6 +20,7 @@ impl FileLock {
         let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let lock_path = beside(&file, ".lock");
         let file = File::options()
+            .mode(0o600)
             .create(true)
             .truncate(false)
             .write(true)

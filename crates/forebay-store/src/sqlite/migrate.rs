@@ -76,10 +76,7 @@ pub fn check(path: &Path) -> Result<MigrationReport, StoreError> {
     }
     let _lock = FileLock::take(path)?;
     let connection = super::connect(path)?;
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", (), |row| row.get(0))?;
-    if verdict != "ok" {
-        return Err(StoreError::Corrupt(format!("{}: {verdict}", path.display())));
-    }
+    super::read_through(&connection, path)?;
     let migrated = connection.table_exists(None, "migrations")?;
     let present = if migrated { applied(&connection)? } else { Vec::new() };
     judge(&present, path)?;

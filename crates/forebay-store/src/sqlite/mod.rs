@@ -90,6 +90,7 @@ impl SqliteStore {
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let lock = FileLock::take(path)?;
         let mut connection = connect(path)?;
+        refuse_damage(&connection, path)?;
         migrate::apply(&mut connection, path, clock.now())?;
         let identity = identity(&connection, clock.now())?;
         end_leases(&connection, clock.now())?;
@@ -135,8 +136,57 @@ impl SqliteStore {
     }
 }
 
+/// A file that is larger than this is not read through at the start: that would take longer than a restart may.
+/// `forebay doctor` does it.
+const READ_THROUGH: u64 = 1 << 30;
+
+/// Refuses a file that is not whole, before anything is built upon it.
+fn refuse_damage(connection: &rusqlite::Connection, path: &Path) -> Result<(), StoreError> {
+    if std::fs::metadata(path).is_ok_and(|file| file.len() > READ_THROUGH) {
+        return Ok(());
+    }
+    read_through(connection, path)
+}
+
+fn read_through(connection: &rusqlite::Connection, path: &Path) -> Result<(), StoreError> {
+    let verdict = connection.query_row("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0));
+    match verdict {
+        Ok(verdict) if verdict == "ok" => Ok(()),
+        Ok(reason) => Err(damaged(path, &reason)),
+        Err(error) => Err(about(path, error)),
+    }
+}
+
+fn damaged(path: &Path, reason: &str) -> StoreError {
+    StoreError::Damaged { path: path.display().to_string(), reason: reason.to_owned() }
+}
+
+/// An error of opening a file, with its name where the file itself is what is wrong.
+fn about(path: &Path, error: rusqlite::Error) -> StoreError {
+    match StoreError::from(error) {
+        StoreError::Corrupt(reason) => damaged(path, &reason),
+        StoreError::Unavailable(reason) => StoreError::Unavailable(format!("{}: {reason}", path.display())),
+        other => other,
+    }
+}
+
 /// Opens a connection with the settings that all of ours have.
 fn connect(path: &Path) -> Result<rusqlite::Connection, StoreError> {
+    make_private(path)?;
+    open(path).map_err(|error| about(path, error))
+}
+
+/// Makes the file, readable by its owner alone, when it is not there. What SQLite puts beside it gets the same rights.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    match std::fs::File::options().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(StoreError::Unavailable(format!("{}: {error}", path.display()))),
+    }
+}
+
+fn open(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
     let connection = rusqlite::Connection::open(path)?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL;
@@ -144,6 +194,7 @@ fn connect(path: &Path) -> Result<rusqlite::Connection, StoreError> {
          PRAGMA foreign_keys = ON;
          PRAGMA busy_timeout = 5000;
          PRAGMA wal_autocheckpoint = 4000;
+         PRAGMA journal_size_limit = 16777216;
          PRAGMA temp_store = MEMORY;
          -- KiB, taken when they are needed. What a large group writes has to fit, or it is written twice.
          PRAGMA cache_size = -16384;",

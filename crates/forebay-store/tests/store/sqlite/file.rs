@@ -6,7 +6,7 @@ use std::sync::Arc;
 use forebay_core::failure::FailureClass;
 use forebay_core::job::State;
 use forebay_core::time::Timestamp;
-use forebay_store::record::{Actor, TenantSettings};
+use forebay_store::record::{Actor, Bytes, NewJob, TenantSettings};
 use forebay_store::sqlite::{SqliteStore, check, migrate};
 use forebay_store::{Access as _, ManualClock, StoreError};
 
@@ -183,8 +183,8 @@ fn what_is_no_store_is_refused_and_left_alone() {
     );
     std::fs::write(file.path(), "this is a letter, not a database. ".repeat(300)).unwrap();
     let before = std::fs::read(file.path()).unwrap();
-    assert!(matches!(opened(&file), Some(StoreError::Corrupt(_))));
-    assert!(matches!(check(&file.path()), Err(StoreError::Corrupt(_))));
+    assert!(matches!(opened(&file), Some(StoreError::Damaged { .. })));
+    assert!(matches!(check(&file.path()), Err(StoreError::Damaged { .. })));
     assert_eq!(std::fs::read(file.path()).unwrap(), before);
 }
 
@@ -226,4 +226,47 @@ async fn a_clock_that_went_back_holds_nobody_up() {
     assert_eq!(b.lapsed().await, [job]);
     b.wait_secs(2_000);
     b.finish().await;
+}
+
+/// The ledger has what callers sent and was paid for: nobody but its owner reads it.
+#[tokio::test]
+async fn the_files_are_for_their_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = SqliteFile::new();
+    let folder = file.path().parent().unwrap().to_owned();
+    let b = Bundle::new(file).await;
+    b.accept_one().await;
+    let mut names = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", file.path().display());
+        names.push(file.file_name().into_string().unwrap());
+    }
+    for name in ["forebay.db", "forebay.db-wal", "forebay.db-shm", "forebay.db.lock"] {
+        assert!(names.iter().any(|found| found == name), "{names:?}");
+    }
+}
+
+/// Whoever reads for long keeps the log in front of the database from being emptied. When it is gone, the log becomes
+/// small again by itself.
+#[tokio::test]
+async fn the_write_ahead_log_shrinks_after_a_long_reader() {
+    const LIMIT: u64 = 20 << 20;
+    let file = SqliteFile::new();
+    let (reader, path) = (file.connection(), file.path().with_file_name("forebay.db-wal"));
+    let log = || std::fs::metadata(&path).unwrap().len();
+    let b = Bundle::new(file).await;
+    reader.execute_batch("BEGIN; SELECT count(*) FROM jobs;").unwrap();
+    while log() < LIMIT + (4 << 20) {
+        b.accept(NewJob { input: Bytes::Inline(vec![b'x'; 60_000]), ..b.new_job() }).await;
+    }
+    reader.execute_batch("COMMIT").unwrap();
+    for _ in 0..2_000 {
+        if log() <= LIMIT {
+            break;
+        }
+        b.accept_one().await;
+    }
+    assert!(log() <= LIMIT, "{} bytes", log());
 }

@@ -34,6 +34,7 @@ impl From<StoreError> for Problem {
             StoreError::InUse { .. }
             | StoreError::Incompatible { .. }
             | StoreError::Corrupt(_)
+            | StoreError::Damaged { .. }
             | StoreError::Database(_)
             | StoreError::Blob { .. } => Problem::internal(),
         }
