@@ -338,7 +338,8 @@ async fn read(stream: reqwest::Response, cursor: &mut Option<String>, log: &Clie
     }
 }
 
-async fn drained(server: &Server) {
+/// Waits until the machines have nothing left to do, and every permit is back.
+pub async fn drained(server: &Server) {
     let began = std::time::Instant::now();
     for state in ["READY", "RUNNING", "RETRY_SCHEDULED"] {
         while server.get(&format!("/v1/jobs?state={state}&limit=1")).await["data"] != json!([]) {

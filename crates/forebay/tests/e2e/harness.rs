@@ -85,6 +85,10 @@ impl Server {
         Ok(Self { child, url, key: home.admin_key(), http: client() })
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("its status").is_some()

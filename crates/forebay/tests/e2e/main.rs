@@ -12,6 +12,7 @@ mod capacity;
 mod command_line;
 mod crash;
 mod failpoints;
+mod faults;
 mod harness;
 mod journey;
 mod judge;
