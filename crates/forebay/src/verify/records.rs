@@ -55,6 +55,8 @@ pub struct Records {
     pub events: Vec<Event>,
     pub audit: Vec<Audit>,
     pub letters: Vec<Letter>,
+    pub batches: Vec<Batch>,
+    pub members: Vec<Member>,
     /// What is wrong with the files of documents, inputs and results, where somebody looked.
     pub blob_faults: Vec<BlobFault>,
 }
@@ -288,6 +290,30 @@ pub struct Letter {
     pub class: String,
     pub failed_at: i64,
     pub state: String,
+}
+
+/// Jobs that were handed over in one call.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the columns of the table")]
+pub struct Batch {
+    pub id: Id,
+    pub tenant: i64,
+    pub kind: String,
+    pub size: i64,
+    pub open: i64,
+    pub filled_at: Option<i64>,
+    pub finished_at: Option<i64>,
+}
+
+/// What became of a member of a batch.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the columns of the table")]
+pub struct Member {
+    pub batch: Id,
+    pub position: i64,
+    /// Absent when the member was refused.
+    pub job: Option<Id>,
+    pub replay_of: Option<Id>,
 }
 
 /// Who changed what.

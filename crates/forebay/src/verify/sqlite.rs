@@ -6,8 +6,8 @@ use rusqlite::{Connection, OpenFlags, Row, types::FromSql};
 use sha2::{Digest as _, Sha256};
 
 use super::records::{
-    Attempt, Audit, BlobFault, Budget, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult, Letter, Pool,
-    Records, Review, Revision, Step, Tenant, UsageDay,
+    Attempt, Audit, Batch, BlobFault, Budget, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult,
+    Letter, Member, Pool, Records, Review, Revision, Step, Tenant, UsageDay,
 };
 
 /// Why a store can't be read.
@@ -86,6 +86,8 @@ fn records(from: &Connection) -> rusqlite::Result<Records> {
         events: all(from, sql!("events"), event)?,
         audit: all(from, sql!("audit"), audit)?,
         letters: all(from, sql!("dead_letters"), letter)?,
+        batches: all(from, sql!("batches"), batch)?,
+        members: all(from, sql!("batch_members"), member)?,
         blob_faults: Vec::new(),
     })
 }
@@ -327,6 +329,22 @@ fn letter(c: &mut Columns<'_>) -> rusqlite::Result<Letter> {
         failed_at: c.next()?,
         state: c.next()?,
     })
+}
+
+fn batch(c: &mut Columns<'_>) -> rusqlite::Result<Batch> {
+    Ok(Batch {
+        id: c.id()?,
+        tenant: c.next()?,
+        kind: c.next()?,
+        size: c.next()?,
+        open: c.next()?,
+        filled_at: c.next()?,
+        finished_at: c.next()?,
+    })
+}
+
+fn member(c: &mut Columns<'_>) -> rusqlite::Result<Member> {
+    Ok(Member { batch: c.id()?, position: c.next()?, job: c.maybe_id()?, replay_of: c.maybe_id()? })
 }
 
 /// The folder of blobs beside the database.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::logs::{Call, Shown, Submit, Told};
-use super::records::{Attempt, Event, Id, Input, Job, JobResult, Records, Review, Step, Tenant};
+use super::records::{
+    Attempt, Batch, Event, Id, Input, Job, JobResult, Member, Records, Review, Step, Tenant,
+};
 
 /// What is judged, besides what the store says.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +33,8 @@ pub struct World<'r> {
     /// When the store last changed, in milliseconds: nothing that is said of a later time counts.
     pub now: i64,
     jobs: HashMap<Id, &'r Job>,
+    batches: HashMap<Id, &'r Batch>,
+    members: HashMap<Id, Vec<&'r Member>>,
     inputs: HashMap<Id, &'r Input>,
     steps: HashMap<Id, Vec<&'r Step>>,
     attempts: HashMap<Id, Vec<&'r Attempt>>,
@@ -46,6 +50,8 @@ impl<'r> World<'r> {
             store,
             outside,
             now: store.events.last().map_or(0, |event| event.at),
+            batches: store.batches.iter().map(|batch| (batch.id, batch)).collect(),
+            members: of_job(&store.members, |member| member.batch),
             jobs: store.jobs.iter().map(|job| (job.id, job)).collect(),
             inputs: store.inputs.iter().map(|input| (input.job, input)).collect(),
             steps: of_job(&store.steps, |step| step.job),
@@ -59,6 +65,16 @@ impl<'r> World<'r> {
     /// A job by its id.
     pub fn job(&self, id: Id) -> Option<&'r Job> {
         self.jobs.get(&id).copied()
+    }
+
+    /// A batch by its id.
+    pub fn batch(&self, id: Id) -> Option<&'r Batch> {
+        self.batches.get(&id).copied()
+    }
+
+    /// The members of a batch, in the order of its call.
+    pub fn members(&self, batch: Id) -> &[&'r Member] {
+        self.members.get(&batch).map_or(&[], Vec::as_slice)
     }
 
     /// What a job was asked for.

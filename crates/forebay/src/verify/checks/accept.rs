@@ -59,7 +59,7 @@ fn together(world: &World<'_>, job: &Job, findings: &mut Findings) {
 }
 
 fn events_have_jobs(world: &World<'_>, findings: &mut Findings) {
-    for event in &world.store.events {
+    for event in world.store.events.iter().filter(|event| !event.kind.starts_with("batch.")) {
         let of_its_own = world.job(event.job).is_some_and(|job| job.tenant == event.tenant);
         findings.check(
             I::I1,
@@ -190,7 +190,11 @@ fn none_unasked(world: &World<'_>, findings: &mut Findings) {
         .collect();
     let named: HashSet<Id> = world.submits().filter_map(Submit::job).collect();
     for job in world.store.jobs.iter().filter(|job| tenants.contains(&job.tenant)) {
-        let Some(input) = world.input(job.id).filter(|input| input.replay_of.is_none()) else { continue };
+        let Some(input) =
+            world.input(job.id).filter(|input| input.replay_of.is_none() && input.batch.is_none())
+        else {
+            continue;
+        };
         let key = input.idempotency_key.as_deref();
         let known = named.contains(&job.id) || key.is_some_and(|key| asked.contains(&(job.tenant, key)));
         findings.check(

@@ -2,6 +2,7 @@
 //! contradict each other where it does not hold.
 
 mod accept;
+mod batches;
 mod calls;
 mod counts;
 mod explain;
@@ -33,6 +34,7 @@ pub fn all(world: &World<'_>, findings: &mut Findings) {
     log::check(world, findings);
     time::check(world, findings);
     counts::check(world, findings);
+    batches::check(world, findings);
     secrets::check(world, findings);
     explain::check(world, findings);
 }

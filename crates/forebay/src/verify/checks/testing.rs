@@ -5,8 +5,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::verify::logs::{Call, Submit, Told};
 use crate::verify::records::{
-    Attempt, Audit, Budget, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult, Letter, Pool, Records,
-    Review, Revision, Step, Tenant, UsageDay,
+    Attempt, Audit, Batch, Budget, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult, Letter, Member,
+    Pool, Records, Review, Revision, Step, Tenant, UsageDay,
 };
 use crate::verify::report::{Findings, Invariant};
 use crate::verify::world::{Outside, World};
@@ -118,6 +118,35 @@ impl Case {
         self.succeed(self.extracted, evaluation, r#"{"total":"1.00"}"#);
         self.review();
         self.fail();
+        self.batch();
+    }
+
+    /// Two of the jobs were handed over in one call, and a third was refused.
+    fn batch(&mut self) {
+        let batch = Id([11; 16]);
+        let at = self.now;
+        self.store.batches.push(Batch {
+            id: batch,
+            tenant: 1,
+            kind: "jobs".to_owned(),
+            size: 3,
+            open: 0,
+            filled_at: Some(at),
+            finished_at: Some(at),
+        });
+        for (position, job) in [(0, Some(self.done)), (1, Some(self.extracted)), (2, None)] {
+            self.store.members.push(Member { batch, position, job, replay_of: None });
+        }
+        let seq = self.seq();
+        let body = json!({
+            "id": format!("evt_{:08x}{seq:016x}", self.store.incarnation),
+            "type": "dev.forebay.batch.completed.v1",
+            "subject": batch.named("batch"),
+            "data": {"counts": {"SUCCEEDED": 2}, "refused": 1},
+        });
+        let kind = "batch.completed".to_owned();
+        let body = body.to_string().into_bytes();
+        self.store.events.push(Event { seq, tenant: 1, job: batch, kind, state_version: 0, at, body });
     }
 
     fn fail(&mut self) {
