@@ -225,7 +225,8 @@ async fn a_clock_that_is_set_ends_no_job_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_database_is_refused_at_the_start_and_left_alone() {
-    let damage: [(&str, fn(&mut Vec<u8>)); 3] = [
+    type Damage = fn(&mut Vec<u8>);
+    let damage: [(&str, Damage); 3] = [
         ("cut off", |bytes| bytes.truncate(bytes.len() / 2)),
         ("a page of noise", |bytes| bytes[8_192..12_288].fill(0x5a)),
         ("another file", |bytes| *bytes = b"This is a letter and no database at all. ".repeat(300)),
