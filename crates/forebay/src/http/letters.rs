@@ -7,6 +7,7 @@ use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
 use forebay_core::limits::{LIST_PAGE, NOTE_CHARS, NOTES, REPLAY_JOBS};
+use forebay_core::request::whole_number;
 use forebay_store::record::{
     LetterChange, LetterChanged, LetterFilter, LetterQuery, LetterState, ReplayQuery, Scope,
 };
@@ -105,6 +106,7 @@ fn replay_doc() -> Doc {
             "Which ones, and how",
             json!({"task": "invoice@4", "class": "invalid_request", "reason": "the prompt is mended"}),
         )
+        .or_nothing()
         .gives::<ReplayTaken>(202, "What became of each dead letter")
         .with_header("Location", "Where the batch of the new jobs is looked at")
         .with_header("Idempotent-Replayed", "`true` when the call had been made before under the same key")
@@ -180,10 +182,8 @@ async fn replay(
     let wish = wish(&mut fields, &principal);
     let filter = wanted(&mut fields, &wish);
     let limit = fields.optional("limit", "a number from 1 to 1000", |value| {
-        value
-            .as_u64()
-            .and_then(|limit| usize::try_from(limit).ok())
-            .filter(|limit| (1..=REPLAY_JOBS).contains(limit))
+        let limit = usize::try_from(whole_number(value)?).ok()?;
+        (1..=REPLAY_JOBS).contains(&limit).then_some(limit)
     });
     let cursor = fields.optional("cursor", "the `next_cursor` of the call before", |value| {
         value.as_str().map(str::to_owned)
@@ -231,7 +231,7 @@ fn wanted(fields: &mut Fields, wish: &Wish) -> LetterFilter {
         task: wish.task.as_ref().map(|task| task.name.clone()),
         class: fields.optional("class", CLASS, |value| FailureClass::from_name(value.as_str()?)),
         revision: fields.optional("revision", "the number of a revision", |value| {
-            value.as_u64().and_then(|number| u32::try_from(number).ok())
+            u32::try_from(whole_number(value)?).ok().filter(|number| *number > 0)
         }),
         owner: fields.text("owner", OWNER_CHARS),
         failed_after: fields.time("after"),

@@ -127,6 +127,8 @@ pub(super) struct Body {
     /// Media type and JSON Schema.
     pub(super) content: Vec<(&'static str, SchemaOf)>,
     pub(super) example: Option<Value>,
+    /// Whether there has to be one.
+    pub(super) required: bool,
 }
 
 /// What is answered when all goes well.
@@ -201,13 +203,21 @@ impl Doc {
         this
     }
 
+    /// No body is as good as an empty object.
+    pub(super) fn or_nothing(mut self) -> Self {
+        if let Some(body) = &mut self.body {
+            body.required = false;
+        }
+        self
+    }
+
     /// A body of one of these media types.
     pub(super) fn takes_raw(
         mut self,
         description: &'static str,
         content: Vec<(&'static str, SchemaOf)>,
     ) -> Self {
-        self.body = Some(Body { description, content, example: None });
+        self.body = Some(Body { description, content, example: None, required: true });
         self
     }
 

@@ -187,12 +187,13 @@ pub(in crate::http) struct ReplayManyBody {
     /// definitions have the task.
     #[schema(schema_with = shapes::task)]
     task: Option<String>,
-    /// Only of this failure class.
+    #[schema(schema_with = shapes::class, required = false)]
     class: Option<String>,
     /// Only of jobs that ran by this revision.
     #[schema(minimum = 1)]
     revision: Option<u32>,
     /// Only of this owner.
+    #[schema(schema_with = shapes::text::<64>, required = false)]
     owner: Option<String>,
     /// Only of jobs that failed at this time or later.
     #[schema(value_type = Option<String>, format = DateTime)]

@@ -1,5 +1,6 @@
 //! Schemas of members whose bounds are those of their parser.
 
+use forebay_core::failure::FailureClass;
 use forebay_store::record::{BudgetPeriod, Scope};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
@@ -20,6 +21,12 @@ pub(super) fn owner() -> Schema {
         .pattern(Some(r"^[^\x00-\x1f\x7f-\x9f]*$"))
         .description(Some(description))
         .into()
+}
+
+/// A failure class.
+pub(super) fn class() -> Schema {
+    let classes = FailureClass::ALL.map(FailureClass::name);
+    string().enum_values(Some(classes)).description(Some("Only of this failure class.")).into()
 }
 
 /// What a key may do.

@@ -82,7 +82,7 @@ fn replay_doc(doc: Doc) -> Doc {
          succeeded is refused unless `again` is true.",
     )
     .header("Idempotency-Key", "The same call under the same key gives the same job")
-    .takes::<dto::ReplayBody>("Which task, and why", json!({"task": "invoice@4", "reason": "the prompt is mended"}))
+    .takes::<dto::ReplayBody>("Which task, and why", json!({"task": "invoice@4", "reason": "the prompt is mended"})).or_nothing()
     .gives::<dto::AcceptedJob>(202, "The new job is committed")
     .with_header("Location", "Where the new job is looked at")
     .with_header("Idempotent-Replayed", "`true` when the call had been made before under the same key")

@@ -51,18 +51,21 @@ fn links(from: &Route, schema: &Value, routes: &[Route], schemas: &Schemas) -> M
 /// The parts of paths that an answer of this schema knows, each with the pointer to it. A list knows none: it may be
 /// empty.
 fn known_parts(schema: &Value, schemas: &Schemas) -> Vec<(String, String)> {
-    let Some((name, members)) = members(schema, schemas) else { return Vec::new() };
-    let part = |member: &String| {
-        let named = NAMES.iter().find(|(schema, other, _)| *schema == name && other == member);
-        let part =
-            named.map(|(_, _, part)| (*part).to_owned()).or(member.ends_with("_id").then(|| member.clone()));
+    let Some((name, schema)) = named(schema, schemas) else { return Vec::new() };
+    let part = |member: &Value| {
+        let member = member.as_str()?;
+        let named = NAMES.iter().find(|(schema, other, _)| *schema == name && *other == member);
+        let part = named
+            .map(|(_, _, part)| (*part).to_owned())
+            .or(member.ends_with("_id").then(|| member.to_owned()));
         Some((part?, format!("/{member}")))
     };
-    members.keys().filter_map(part).collect()
+    // What may be absent leads nowhere.
+    schema["required"].as_array().into_iter().flatten().filter_map(part).collect()
 }
 
-/// The name and the members of a schema that is referred to.
-fn members<'s>(reference: &'s Value, schemas: &'s Schemas) -> Option<(&'s str, &'s Map<String, Value>)> {
+/// A schema that is referred to, with its name.
+fn named<'s>(reference: &'s Value, schemas: &'s Schemas) -> Option<(&'s str, &'s Value)> {
     let name = reference["$ref"].as_str()?.rsplit('/').next()?;
-    Some((name, schemas.named(name)?["properties"].as_object()?))
+    Some((name, schemas.named(name)?))
 }

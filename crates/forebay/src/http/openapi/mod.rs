@@ -176,7 +176,7 @@ fn request_body(body: &Body, schemas: &mut Schemas) -> Value {
             ((*media_type).to_owned(), content)
         })
         .collect();
-    json!({"description": body.description, "required": true, "content": content})
+    json!({"description": body.description, "required": body.required, "content": content})
 }
 
 fn responses(route: &Route, problem: &Value, schemas: &mut Schemas) -> Map<String, Value> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use forebay_core::extract::FindingCode;
 use forebay_core::failure::FailureClass;
 use forebay_core::limits::{DATASET_COLUMNS, DATASET_ROWS};
 use forebay_store::record::AuditAction;
@@ -130,6 +131,9 @@ pub(super) fn of_query(name: &str) -> Option<Value> {
     match name {
         "action" => Some(json!({"type": "string", "enum": AuditAction::ALL.map(AuditAction::name)})),
         "class" => Some(json!({"type": "string", "enum": FailureClass::ALL.map(FailureClass::name)})),
+        "finding" => {
+            Some(json!({"type": "string", "enum": FindingCode::ALL.map(FindingCode::name).to_vec()}))
+        }
         "key" => of_path("key_id"),
         _ => None,
     }

@@ -38,6 +38,7 @@ pub(super) fn routes() -> Vec<Route> {
                      be left out.",
                 )
                 .takes::<ClaimBody>("For how long", json!({"for_ms": 900_000}))
+                .or_nothing()
                 .gives::<ReviewSummary>(200, "The review, which is the caller's now")
                 .refuses(BODY)
                 .refuses(&[Code::Conflict]),
