@@ -237,7 +237,16 @@ impl Client {
         if let Some(id) = last_event_id {
             ask = ask.header(LAST_EVENT_ID, id)?;
         }
-        let response = self.request(&ask)?.send().await.map_err(|error| self.unreachable(&error).error)?;
+        self.open(&ask).await
+    }
+
+    /// Sends a request and leaves the answer's body to be read as it comes.
+    ///
+    /// # Errors
+    ///
+    /// When nobody answers, or the answer is a problem.
+    pub async fn open(&self, ask: &Ask) -> Result<Response, CliError> {
+        let response = self.request(ask)?.send().await.map_err(|error| self.unreachable(&error).error)?;
         let (status, headers) = (response.status(), response.headers().clone());
         if status.is_success() {
             return Ok(response);

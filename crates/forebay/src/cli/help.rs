@@ -20,6 +20,7 @@ Jobs:
   watch     Follow events as they happen
   jobs      List jobs
   cancel    End jobs
+  review    Decide what is in doubt, one after the other
   dead-letters
             List failed jobs, count them, note who deals with them
   replay    Do the work of failed jobs again, by another revision if need be
@@ -124,6 +125,17 @@ pub const CANCEL: &str = "\
 Examples:
   forebay cancel job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
   forebay jobs --state READY --all --json | jq -r .job_id | xargs forebay cancel";
+
+/// Examples of `forebay review`.
+pub const REVIEW: &str = "\
+Examples:
+  forebay review
+  forebay review --task invoice --overdue
+  forebay review list --finding net_tax_total --json
+  forebay review show job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay review correct job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 --set /total=49.99
+  forebay review reject job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 --comment duplicate
+  forebay review export --decision correct --since 30d --text > corrections.jsonl";
 
 /// Examples of `forebay apply`.
 pub const APPLY: &str = "\

@@ -30,6 +30,7 @@ pub mod output;
 pub mod problem;
 mod progress;
 mod replay;
+mod review;
 mod revisions;
 mod serve;
 mod signals;
@@ -104,6 +105,9 @@ enum Command {
     /// Jobs that failed, and who deals with them
     #[command(after_help = help::DEAD_LETTERS)]
     DeadLetters(letters::LettersArgs),
+    /// Decides what is in doubt: walks through the queue, or does one thing
+    #[command(after_help = help::REVIEW)]
+    Review(review::ReviewArgs),
     /// Does the work of failed jobs again
     #[command(after_help = help::REPLAY)]
     Replay(replay::ReplayArgs),
@@ -187,6 +191,7 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Cancel(args) => as_client(cancel::run(args, output)).await,
         Command::Jobs(args) => as_client(jobs::run(args, output)).await,
         Command::DeadLetters(args) => as_client(letters::run(args, output)).await,
+        Command::Review(args) => review::run(args, output).await,
         Command::Replay(args) => as_client(replay::run(args, output)).await,
         Command::Tenant(args) => as_client(tenant::run(args, output)).await,
         Command::Dataset(args) => as_client(dataset::run(args, output)).await,

@@ -43,6 +43,45 @@ impl Mark {
     }
 }
 
+/// How a piece of a line stands out from the rest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    /// Not at all.
+    Plain,
+    /// A title.
+    Strong,
+    /// Less than the rest.
+    Faint,
+    /// A place that a value was taken from; without colors in `[` and `]`.
+    Evidence,
+    /// Something in doubt; without colors in `[?` and `?]`.
+    Doubt,
+}
+
+impl Ink {
+    const fn color(self) -> &'static str {
+        match self {
+            Ink::Plain => "",
+            Ink::Strong => "\u{1b}[1m",
+            Ink::Faint => "\u{1b}[2m",
+            Ink::Evidence => "\u{1b}[30;42m",
+            Ink::Doubt => "\u{1b}[30;43m",
+        }
+    }
+
+    /// What stands around it where there are no colors.
+    const fn marks(self) -> (&'static str, &'static str) {
+        match self {
+            Ink::Plain | Ink::Strong | Ink::Faint => ("", ""),
+            Ink::Evidence => ("[", "]"),
+            Ink::Doubt => ("[?", "?]"),
+        }
+    }
+}
+
+/// A line of pieces that stand out in different ways.
+pub type Inked = Vec<(Ink, String)>;
+
 const RED: &str = "\u{1b}[31m";
 const GREEN: &str = "\u{1b}[32m";
 const YELLOW: &str = "\u{1b}[33m";
@@ -130,6 +169,23 @@ impl Output {
     pub fn marked(&self, mark: Mark, text: &str) -> Result<(), CliError> {
         let word = self.out.paint(mark.color(), &format!("{:<4}", mark.word()));
         self.print(&format!("{word}  {}\n", shown(text)))
+    }
+
+    /// A line of pieces.
+    pub fn inked(&self, pieces: &[(Ink, String)]) -> Result<(), CliError> {
+        let mut line = String::new();
+        for (ink, text) in pieces {
+            let text = shown(text);
+            let (before, after) = if self.out.has_color { ("", "") } else { ink.marks() };
+            let painted = if *ink == Ink::Plain { text } else { self.out.paint(ink.color(), &text) };
+            line.push_str(&format!("{before}{painted}{after}"));
+        }
+        self.print(&format!("{}\n", line.trim_end()))
+    }
+
+    /// A question, without an end of line behind it.
+    pub fn ask(&self, question: &str) {
+        self.say(&shown(question));
     }
 
     /// A remark beside the data; none is made in JSON mode. That it can't be written is no failure.
@@ -254,6 +310,19 @@ mod tests {
         output.error(&CliError::Failed("no".to_owned()));
         assert_eq!(out.text(), "{\"a\":\"x\\ny\"}\n");
         assert_eq!(err.text(), "{\"error\":{\"exit_code\":1,\"message\":\"no\",\"problem\":null}}\n");
+    }
+
+    #[test]
+    fn pieces_stand_out_without_colors_and_obey_nobody() {
+        let out = Kept::default();
+        let output = Output::into(false, out.clone(), io::sink());
+        let pieces = [
+            (Ink::Plain, "Totaal ".to_owned()),
+            (Ink::Evidence, "49,99\u{1b}[2J".to_owned()),
+            (Ink::Doubt, "Saeco".to_owned()),
+        ];
+        output.inked(&pieces).unwrap();
+        assert_eq!(out.text(), "Totaal [49,99␛[2J][?Saeco?]\n");
     }
 
     #[test]

@@ -86,3 +86,82 @@ async fn a_definitions_file_with_a_fault_is_refused_with_its_line() {
     assert_eq!(applied.status.code(), Some(0), "{}", String::from_utf8_lossy(&applied.stderr));
     assert_eq!(server.get("/v1/revisions/active").await["number"], 2);
 }
+
+/// Runs a command with lines that somebody types.
+fn typed(server: &Server, arguments: &[&str], lines: &str) -> Output {
+    use std::io::Write as _;
+    let mut child = Command::new(FOREBAY)
+        .args(arguments)
+        .env("FOREBAY_URL", &server.url)
+        .env("FOREBAY_KEY", &server.key)
+        .env("EDITOR", "sed -i 's/993548900/4711/'")
+        .env_remove("VISUAL")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reviews_are_walked_through_and_decided_one_by_one() {
+    let invoice = include_str!("../../../../examples/invoices/coolblue1.txt");
+    let doubtful = include_str!("../../../../examples/invoices/coolblue1.first.txt");
+    let sim = simulator(&json!({"rules": [{"reply": doubtful}]})).await;
+    let home = Home::new();
+    let server = Server::start(&home, &sim.base_url());
+    let mut jobs = Vec::new();
+    for _ in 0..5 {
+        let job = server.submit(&json!({"task": "invoice", "input": {"text": invoice}})).await;
+        assert_eq!(server.settled(&job).await["state"], "REVIEW_REQUIRED");
+        jobs.push(job);
+    }
+    let list = forebay(&server, &["review", "list", "--task", "invoice", "--json"]);
+    let listed: Vec<Value> = stdout(&list).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(listed.iter().map(|review| review["job_id"].as_str().unwrap()).collect::<Vec<_>>(), jobs);
+    let show = stdout(&forebay(&server, &["review", "show", &jobs[0]]));
+    assert!(
+        show.contains("FINDINGS") && show.contains("[993548900]"),
+        "places are marked without colors: {show}"
+    );
+
+    let walk = typed(
+        &server,
+        &["review"],
+        "nonsense\na the sum is right\n/supplier=Other\nu\nc\ns\nr\nnot ours\nq\n",
+    );
+    let said = String::from_utf8_lossy(&walk.stderr).into_owned();
+    assert_eq!(walk.status.code(), Some(0), "{said}");
+    assert!(said.contains("3 decided, 2 left"), "{said}");
+    let mut states = Vec::new();
+    for job in &jobs {
+        states.push(server.get(&format!("/v1/jobs/{job}")).await["state"].as_str().unwrap().to_owned());
+    }
+    let left = "REVIEW_REQUIRED";
+    assert_eq!(states, ["SUCCEEDED", "SUCCEEDED", left, "FAILED_TERMINAL", left]);
+    let edited = server.get(&format!("/v1/jobs/{}/result", jobs[1])).await;
+    assert_eq!(edited["output"]["invoice_number"], "4711");
+    assert_eq!(edited["provenance"]["review"]["changed"], json!(["/invoice_number"]));
+    let queue = server.get("/v1/reviews?claimed=none").await;
+    assert_eq!(queue["data"].as_array().unwrap().len(), 2, "what was left is given back");
+
+    let correct = forebay(&server, &["review", "correct", &jobs[2], "--set", "/total=5.00", "--json"]);
+    let decided: Value = serde_json::from_slice(&correct.stdout).unwrap();
+    assert_eq!((&decided["state"], &decided["decision"]), (&json!("SUCCEEDED"), &json!("correct")));
+    let late = forebay(&server, &["review", "approve", &jobs[2]]);
+    assert_eq!(late.status.code(), Some(6), "{}", String::from_utf8_lossy(&late.stderr));
+    let wrong = forebay(&server, &["review", "correct", &jobs[4], "--set", "/total=5,00"]);
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("/output/total"), "the member is named");
+    let held = forebay(&server, &["review", "claim", &jobs[4], "--for", "1h"]);
+    assert!(stdout(&held).contains("holds it until"), "{}", stdout(&held));
+    assert_eq!(forebay(&server, &["review", "release", &jobs[4]]).status.code(), Some(0));
+    assert_eq!(forebay(&server, &["review", "--json"]).status.code(), Some(2));
+    let lines = stdout(&forebay(&server, &["review", "export", "--decision", "correct"]));
+    let corrected: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(corrected.len(), 2);
+    let cursor = corrected[0]["cursor"].as_str().unwrap();
+    let rest = stdout(&forebay(&server, &["review", "export", "--decision", "correct", "--after", cursor]));
+    assert_eq!(rest.lines().count(), 1);
+}

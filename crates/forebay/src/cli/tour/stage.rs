@@ -81,7 +81,7 @@ impl Stage {
              export FOREBAY_URL={url} FOREBAY_KEY=$(cat {key})\n  \
              forebay jobs\n  \
              forebay get JOB --attempts\n  \
-             curl -H \"Authorization: Bearer $FOREBAY_KEY\" $FOREBAY_URL/v1/reviews\n\
+             forebay review\n\
              The API's documentation: {url}/docs"
         )
     }

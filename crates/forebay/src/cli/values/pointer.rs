@@ -11,6 +11,8 @@ pub struct Assignment {
     tokens: Vec<String>,
     /// JSON where the text is JSON, else the text.
     value: Value,
+    /// The value as it was written.
+    text: String,
 }
 
 impl FromStr for Assignment {
@@ -23,8 +25,9 @@ impl FromStr for Assignment {
         let tokens = path.split('/').map(unescape).collect::<Option<Vec<_>>>();
         let tokens =
             tokens.ok_or_else(|| "in a JSON Pointer `~` is written ~0 and `/` is written ~1".to_owned())?;
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        Ok(Self { tokens, value })
+        let text = value.to_owned();
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(text.clone()));
+        Ok(Self { tokens, value, text })
     }
 }
 
@@ -36,6 +39,23 @@ impl Assignment {
     ///
     /// When the way leads through something that is neither.
     pub fn apply(&self, target: &mut Value) -> Result<(), String> {
+        *self.place(target)? = self.value.clone();
+        Ok(())
+    }
+
+    /// The same, for a value that is there: where a text stands, a number or a truth value is one more text.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn correct(&self, target: &mut Value) -> Result<(), String> {
+        let place = self.place(target)?;
+        let is_text = place.is_string() && (self.value.is_number() || self.value.is_boolean());
+        *place = if is_text { Value::String(self.text.clone()) } else { self.value.clone() };
+        Ok(())
+    }
+
+    fn place<'t>(&self, target: &'t mut Value) -> Result<&'t mut Value, String> {
         let mut place = target;
         for token in &self.tokens {
             if place.is_null() {
@@ -45,8 +65,7 @@ impl Assignment {
                 format!("/{} leads nowhere: `{token}` can't be reached", self.tokens.join("/"))
             })?;
         }
-        *place = self.value.clone();
-        Ok(())
+        Ok(place)
     }
 }
 
@@ -119,6 +138,15 @@ mod tests {
     #[test]
     fn tilde_and_slash_are_escaped() {
         assert_eq!(set(json!({}), &["/metadata/a~1b~0c=1"]), Ok(json!({ "metadata": { "a/b~c": 1 } })));
+    }
+
+    #[test]
+    fn a_text_stays_a_text_when_it_is_corrected() {
+        let mut output = json!({ "total": "1.00", "count": 1, "due": "2026-12-01" });
+        for text in ["/total=49.98", "/count=2", "/due=null", "/name=5"] {
+            text.parse::<Assignment>().unwrap().correct(&mut output).unwrap();
+        }
+        assert_eq!(output, json!({ "total": "49.98", "count": 2, "due": null, "name": 5 }));
     }
 
     #[test]
