@@ -261,10 +261,17 @@ pub struct Review {
     pub generation: i64,
     pub opened_at: i64,
     pub due_at: i64,
+    /// What happens at the due time where nobody has decided: `none`, `approve` or `reject`.
+    pub due_default: String,
+    pub alerted_at: Option<i64>,
+    /// Absent where there is none, or where it is in a blob.
+    pub output: Option<Vec<u8>>,
     pub has_output: bool,
     pub decided_at: Option<i64>,
     pub decision: Option<String>,
     pub decided_by: Option<Id>,
+    pub decided_version: Option<i64>,
+    pub decided_seq: Option<i64>,
 }
 
 /// A row of the log.

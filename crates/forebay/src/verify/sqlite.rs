@@ -288,10 +288,15 @@ fn review(c: &mut Columns<'_>) -> rusqlite::Result<Review> {
         generation: c.next()?,
         opened_at: c.next()?,
         due_at: c.next()?,
+        due_default: c.next()?,
+        alerted_at: c.next()?,
+        output: c.next()?,
         has_output: c.next()?,
         decided_at: c.next()?,
         decision: c.next()?,
         decided_by: c.maybe_id()?,
+        decided_version: c.next()?,
+        decided_seq: c.next()?,
     })
 }
 

@@ -10,6 +10,7 @@ mod log;
 mod money;
 mod owner;
 mod results;
+mod reviews;
 mod secrets;
 #[cfg(test)]
 mod testing;
@@ -31,6 +32,7 @@ pub fn all(world: &World<'_>, findings: &mut Findings) {
     calls::check(world, findings);
     money::check(world, findings);
     results::check(world, findings);
+    reviews::check(world, findings);
     log::check(world, findings);
     time::check(world, findings);
     counts::check(world, findings);

@@ -64,7 +64,7 @@ fn with_its_event(world: &World<'_>, job: &Job, result: &JobResult, findings: &m
 fn judged(world: &World<'_>, job: &Job, result: &JobResult, findings: &mut Findings) {
     let before = world.events(job.id).iter().rev().nth(1).map(|event| event.kind.as_str());
     if before == Some("review_required") {
-        return decided(world, job, findings);
+        return decided(world, job, result, findings);
     }
     let about = About::job(job.id);
     let step =
@@ -131,16 +131,23 @@ fn in_document(world: &World<'_>, job: &Job, evidence: &Value, findings: &mut Fi
     });
 }
 
-fn decided(world: &World<'_>, job: &Job, findings: &mut Findings) {
+fn decided(world: &World<'_>, job: &Job, result: &JobResult, findings: &mut Findings) {
     let review = world.reviews(job.id).iter().find(|review| review.generation == job.generation).copied();
     let right = review.is_some_and(|review| is_a_yes(review) && review.decided_at == job.finished_at);
-    findings.check(
-        I::I21,
-        About::job(job.id),
-        right,
-        "a success after a review has a decision on record",
-        || vec![format!("reviews: {review:?}")],
-    );
+    let about = About::job(job.id);
+    findings.check(I::I21, about, right, "a success after a review has a decision on record", || {
+        vec![format!("reviews: {review:?}")]
+    });
+    let approved = review.filter(|review| review.decision.as_deref() == Some("approve"));
+    if let Some((seen, output)) =
+        approved.and_then(|review| review.output.as_ref().zip(result.output.as_ref()))
+    {
+        let value = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+        let same = value(seen) == value(output);
+        findings.check(I::I21, about, same, "what was approved is the result", || {
+            vec![format!("reviews: {} bytes", seen.len()), format!("results: {} bytes", output.len())]
+        });
+    }
 }
 
 /// Somebody approved what was there, or wrote what is right.
@@ -224,5 +231,7 @@ mod tests {
         );
         let nothing = broken(|case| case.review_mut(case.approved).has_output = false);
         is_found(&nothing, I::I21, "decision on record");
+        let other = broken(|case| case.review_mut(case.approved).output = Some(b"{}".to_vec()));
+        is_found(&other, I::I21, "what was approved");
     }
 }

@@ -179,16 +179,24 @@ impl Case {
         let opened_at = self.now;
         let finding = r#"{"kind":"extraction","evaluation":{"output":{"total":"1.00"},"findings":[{}]}}"#;
         self.succeed(job, finding, r#"{"total":"1.00"}"#);
+        let (version, seq) = (self.job_mut(job).state_version - 1, self.seq() - 1);
         self.store.reviews.push(Review {
             job,
             generation: 1,
             opened_at,
             due_at: opened_at + 1_000,
+            due_default: "none".to_owned(),
+            alerted_at: None,
+            output: Some(br#"{"total":"1.00"}"#.to_vec()),
             has_output: true,
             decided_at: Some(self.now),
             decision: Some("approve".to_owned()),
             decided_by: Some(Id([9; 16])),
+            decided_version: Some(version),
+            decided_seq: Some(seq),
         });
+        let subject = job.named("job");
+        self.audit("review.approve", &subject);
     }
 
     fn accept(&mut self, id: Id, kind: &str) {
