@@ -42,7 +42,12 @@ pub fn start(format: LogFormat, default: &str) -> Result<(), CliError> {
     })?;
     let has_color =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        // A line that can't be written is lost. To say so would be another line, and a panic where it can't be
+        // written either: a full disk would end whatever task has something to say.
+        .log_internal_errors(false);
     let started = match format {
         LogFormat::Text => builder.with_ansi(has_color).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),

@@ -187,6 +187,24 @@ async fn a_file_that_became_read_only_refuses_jobs_until_it_is_writable_again() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_log_that_can_not_be_written_ends_nothing() {
+    let home = Home::new();
+    let sim = logged_simulator(&home, &json!({"rules": [{"times": 1, "fault": "hang"}]})).await;
+    std::os::unix::fs::symlink("/dev/full", home.path().join("server.log")).unwrap();
+    let verbose = [("FOREBAY_LOG", "debug"), ("FOREBAY_LEASE_MS", "900"), ("FOREBAY_HEARTBEAT_MS", "300")];
+    let server = Server::start_with(&home, &sim.base_url(), &verbose);
+    server.apply(&definitions(&sim.base_url(), "max_in_flight = 8", TASK)).await;
+    let job_id = server.submit(&json!({"task": "chat", "input": {"prompt": "something to say"}})).await;
+    eventually("the call is under way", || !sim.requests(0).is_empty()).await;
+    // Standing still costs the lease, so that workers and maintenance have something to say.
+    server.signal("STOP");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    server.signal("CONT");
+    let job = server.settled(&job_id).await;
+    assert_eq!(job["state"], "SUCCEEDED", "{job}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_clock_that_is_set_ends_no_job_twice() {
     const HOUR: i64 = 3_600_000;
     let home = Home::new();
