@@ -131,7 +131,9 @@ async fn correct(app: &App, job: &JobRecord, output: Value) -> Result<(Verdict, 
     let review = app.store.review(job.tenant, job.id).await?;
     let model_output = model_output(app, review.as_ref()).await?;
     let changes = changes(model_output.as_ref(), &output);
-    let (provenance, evidence) = provenance(review.as_ref(), &changes);
+    let (mut members, evidence) = provenance(review.as_ref(), &changes);
+    name_origin(app, job, &task, &mut members).await?;
+    let provenance = Value::Object(members).to_string().into_bytes();
     let Rechecked { findings, fingerprint } = match &task.kind {
         TaskKind::Extract(extraction) => {
             let findings = extraction.schema.check(&output);
@@ -192,13 +194,35 @@ async fn model_output(app: &App, review: Option<&ReviewRecord>) -> Result<Option
 }
 
 /// The provenance of a corrected output, with the evidence that still stands for it.
-fn provenance(review: Option<&ReviewRecord>, changes: &[FieldChange]) -> (Vec<u8>, Vec<Evidence>) {
+fn provenance(review: Option<&ReviewRecord>, changes: &[FieldChange]) -> (Map<String, Value>, Vec<Evidence>) {
     let stored = review.and_then(|review| serde_json::from_slice(&review.provenance).ok());
     let mut members: Map<String, Value> = stored.unwrap_or_default();
     let evidence = members.remove("evidence").and_then(|evidence| serde_json::from_value(evidence).ok());
     let kept = kept_evidence(evidence.unwrap_or_default(), changes);
     members.insert("evidence".to_owned(), json!(kept));
-    (Value::Object(members).to_string().into_bytes(), kept)
+    (members, kept)
+}
+
+/// Says by which rules an output was corrected and which attempt left the doubt, where a review without an output
+/// does not say it (I24).
+async fn name_origin(
+    app: &App,
+    job: &JobRecord,
+    task: &Task,
+    members: &mut Map<String, Value>,
+) -> Result<(), Refused> {
+    let mut note = |name: &str, value: Value| {
+        members.entry(name).or_insert(value);
+    };
+    note("revision", json!(job.revision));
+    if let TaskKind::Extract(extraction) = &task.kind {
+        note("policy", json!(extraction.policy_name));
+        note("schema_sha256", json!(extraction.schema.digest()));
+    }
+    if let Some(attempt) = app.store.attempts(job.tenant, job.id).await?.last() {
+        note("attempt_id", json!(attempt.id));
+    }
+    Ok(())
 }
 
 /// The job's first step, planned anew, and its own time.

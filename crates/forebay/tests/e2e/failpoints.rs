@@ -402,7 +402,9 @@ impl Stage {
                     assert_eq!(times("review.correct"), 1, "{}: {review}", self.place);
                     let result = server.get(&format!("/v1/jobs/{job_id}/result")).await;
                     assert_eq!(result["output"], json!({"text": "yes"}));
-                    assert_eq!(result["provenance"]["review"]["decision"], "correct");
+                    let provenance = &result["provenance"];
+                    assert_eq!(provenance["review"]["decision"], "correct");
+                    assert!(provenance["attempt_id"].is_string(), "{}: {provenance}", self.place);
                     let ends = events(server, job_id).await;
                     let is_end = |event: &&Value| event["type"] == "dev.forebay.job.succeeded.v1";
                     assert_eq!(ends.iter().filter(is_end).count(), 1, "{}", self.place);

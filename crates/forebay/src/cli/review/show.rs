@@ -115,7 +115,7 @@ fn values(review: &Value) -> Vec<Inked> {
     }
     let width = |name: &str| {
         let widths = fields.iter().map(|field| cell(field.get(name), Show::Plain).chars().count());
-        widths.max().unwrap_or_default().min(44)
+        widths.max().unwrap_or_default().clamp("(null)".len(), 44)
     };
     let (pointer_width, value_width) = (width("pointer"), width("value"));
     let mut lines = Vec::from(title("VALUES"));
