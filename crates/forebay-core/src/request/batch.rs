@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 
 use crate::limits::BATCH_JOBS;
 use crate::request::fault::{Faults, MemberFault};
+use crate::request::json::place::{named, parts};
 use crate::request::json::{self, JsonFault};
 
 /// Why a body is no batch.
@@ -47,14 +48,6 @@ pub fn jobs(body: &[u8]) -> Result<Vec<&str>, BatchFault> {
     if faults.is_empty() { Ok(jobs) } else { Err(BatchFault::Members(faults.into_vec())) }
 }
 
-/// A member's name, where it is one that can be read, and its value.
-fn named(member: &str) -> (Option<String>, &str) {
-    let mut reader = serde_json::Deserializer::from_str(member).into_iter();
-    let name = reader.next().and_then(Result::ok);
-    let value = member[reader.byte_offset()..].trim_start();
-    (name, value.strip_prefix(':').unwrap_or(value).trim_start())
-}
-
 fn read<'t>(jobs: Option<&'t str>, faults: &mut Faults) -> Vec<&'t str> {
     let Some(jobs) = jobs else {
         faults.missing("/jobs", "`jobs` has the jobs, each as it would be submitted by itself");
@@ -69,33 +62,6 @@ fn read<'t>(jobs: Option<&'t str>, faults: &mut Faults) -> Vec<&'t str> {
         faults.invalid("/jobs", format!("`jobs` has to have 1 to {BATCH_JOBS} jobs, not {}", jobs.len()));
     }
     jobs
-}
-
-/// What stands between the brackets of an array or object and its commas. The text is known to be JSON.
-fn parts(text: &str) -> Vec<&str> {
-    let inside = &text[1..text.len() - 1];
-    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
-    let (mut in_string, mut escaped) = (false, false);
-    for (at, byte) in inside.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth -= 1,
-            b',' if depth == 0 => {
-                parts.push(inside[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    let last = inside[start..].trim();
-    if !last.is_empty() {
-        parts.push(last);
-    }
-    parts
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::request::json::numbers::Numbers;
 use crate::text::storable;
 
 pub(crate) mod numbers;
+pub mod place;
 
 /// How much a JSON text may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

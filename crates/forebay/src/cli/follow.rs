@@ -14,7 +14,7 @@ use super::exit::Exit;
 /// How long the server is asked to hold an answer back.
 const HOLD: Duration = Duration::from_secs(20);
 /// How long a server may be gone, as when it is restarted, before the command gives up.
-const OUTAGE: Duration = Duration::from_secs(60);
+pub const OUTAGE: Duration = Duration::from_secs(60);
 
 /// The job once it is terminal or waits for a person.
 ///
@@ -44,7 +44,8 @@ pub async fn settled(client: &Client, job_id: &str) -> Result<Value, CliError> {
     }
 }
 
-fn may_pass(error: &CliError) -> bool {
+/// Whether a server that answers so, or not at all, may be back a moment later.
+pub fn may_pass(error: &CliError) -> bool {
     matches!(error, CliError::Unreachable { .. })
         || error.problem().is_some_and(|problem| problem.status >= 500)
 }

@@ -16,6 +16,7 @@ Run it:
 
 Jobs:
   submit    Submit jobs from files, standard input or arguments
+  batch     Submit many jobs from one file, and see how far they are
   get       Show a job, its result, its attempts, or what it waits for
   watch     Follow events as they happen
   jobs      List jobs
@@ -99,6 +100,18 @@ Examples:
   cat report.md | forebay submit summary - --ttl 10m --priority high
   forebay submit chat --prompt Hi --set /params/temperature=0.2 --metadata order=4711";
 
+/// Examples of `forebay batch`.
+pub const BATCH: &str = "\
+Examples:
+  forebay batch submit jobs.jsonl
+  forebay batch submit jobs.jsonl --wait --json > outcomes.jsonl
+  forebay batch get batch_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay batch watch batch_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay batch cancel batch_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+
+A line of jobs.jsonl is a job as POST /v1/jobs takes it:
+  {\"task\": \"chat\", \"input\": {\"prompt\": \"Hi\"}, \"metadata\": {\"order\": \"4711\"}}";
+
 /// Examples of `forebay get`.
 pub const GET: &str = "\
 Examples:
@@ -142,7 +155,10 @@ pub const APPLY: &str = "\
 Examples:
   forebay apply definitions.toml --dry-run
   forebay apply definitions.toml --expect 7
-  forebay apply definitions.toml --comment 'gpt-5 for invoices'";
+  forebay apply definitions.toml --comment 'gpt-5 for invoices'
+
+The definitions that are active now: forebay revisions (the numbers), then
+forebay revisions N > definitions.toml";
 
 /// Examples of `forebay diff`.
 pub const DIFF: &str = "\
@@ -169,6 +185,7 @@ pub const AUDIT: &str = "\
 Examples:
   forebay audit --since 24h
   forebay audit --subject job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay audit --follow
   forebay audit --action revision.rollback --json
   forebay audit --since 30d --export csv > audit.csv";
 /// Examples of `forebay dead-letters`.
@@ -178,7 +195,9 @@ Examples:
   forebay dead-letters list --task invoice --class invalid_request
   forebay dead-letters show job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
   forebay dead-letters note job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 'new template'
-  forebay dead-letters dismiss job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6";
+  forebay dead-letters dismiss job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6
+  forebay dead-letters change --class auth --unowned --assign anna
+  forebay dead-letters change --task invoice --before 30d --dismiss --note 'too old to matter'";
 
 /// Examples of `forebay replay`.
 pub const REPLAY: &str = "\

@@ -8,6 +8,7 @@
 
 mod apply;
 mod audit;
+mod batch;
 mod bench;
 mod cancel;
 mod client;
@@ -65,8 +66,7 @@ use signals::Signals;
     help_template = help::TEMPLATE,
     before_help = help::COMMANDS,
     after_help = help::OVERVIEW_END,
-    subcommand_value_name = "COMMAND",
-    disable_help_subcommand = true
+    subcommand_value_name = "COMMAND"
 )]
 struct Cli {
     /// Prints JSON, one document a line, for scripts
@@ -90,6 +90,9 @@ enum Command {
     /// Submits jobs
     #[command(after_help = help::SUBMIT)]
     Submit(submit::SubmitArgs),
+    /// Many jobs from one file, and how far they are
+    #[command(after_help = help::BATCH)]
+    Batch(batch::BatchArgs),
     /// Shows a job
     #[command(after_help = help::GET)]
     Get(get::GetArgs),
@@ -186,6 +189,7 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Demo(args) => demo::run(args, output).await,
         Command::Sim(args) => sim::run(args, output).await,
         Command::Submit(args) => as_client(submit::run(args, output)).await,
+        Command::Batch(args) => as_client(batch::run(args, output)).await,
         Command::Get(args) => as_client(get::run(args, output)).await,
         Command::Watch(args) => as_client(watch::run(args, output)).await,
         Command::Cancel(args) => as_client(cancel::run(args, output)).await,
