@@ -9,6 +9,7 @@ use std::fmt;
 use minijinja::{Environment, UndefinedBehavior};
 
 use crate::digest::Digest;
+use crate::request::json::place::line_and_column;
 
 /// A compiled prompt template.
 pub struct Prompt {
@@ -43,6 +44,68 @@ pub enum PromptError {
     Render(String),
 }
 
+/// A fault of a template, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptFault {
+    /// The line in the template, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub error: PromptError,
+}
+
+/// Everything that is wrong with a template: the first break of its syntax, or every variable that it uses without
+/// declaring it, where it is used first.
+pub fn faults(source: &str, variables: &[String]) -> Vec<PromptFault> {
+    let fault = |at: usize, error: PromptError| {
+        let (line, column) = line_and_column(source, at);
+        PromptFault { line, column, error }
+    };
+    let mut environment = environment();
+    environment.set_debug(true);
+    let template = match environment.template_from_str(source) {
+        Ok(template) => template,
+        Err(error) => {
+            let at = error.range().map_or(source.len(), |range| range.start);
+            return vec![fault(at, PromptError::Syntax(said(&error)))];
+        }
+    };
+    let strangers = template.undeclared_variables(false).into_iter().filter(|name| !variables.contains(name));
+    let mut faults: Vec<_> =
+        strangers.map(|name| fault(first_use(source, &name), PromptError::Undeclared(name))).collect();
+    faults.sort_by_key(|fault| (fault.line, fault.column));
+    faults
+}
+
+/// Where a template uses a name first: as a word between the marks of an expression or a statement.
+fn first_use(source: &str, name: &str) -> usize {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut uses = source.match_indices(name).map(|(at, _)| at).filter(|at| {
+        let (before, behind) = (&source[..*at], &source[at + name.len()..]);
+        let opened = before.rfind("{{").max(before.rfind("{%"));
+        let closed = before.rfind("}}").max(before.rfind("%}"));
+        let whole = !before.ends_with(|c| is_word(c) || c == '.') && !behind.starts_with(is_word);
+        whole && opened.is_some() && opened > closed
+    });
+    uses.next().unwrap_or_default()
+}
+
+/// What a template may do, and for how long.
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(FUEL));
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment
+}
+
+/// A fault in the template engine's words, without its name of the template.
+fn said(error: &minijinja::Error) -> String {
+    let kind = error.kind();
+    error.detail().map_or_else(|| kind.to_string(), |detail| format!("{kind}: {detail}"))
+}
+
 impl Prompt {
     /// Compiles a template and checks that it uses declared variables only. Syntax: minijinja, a subset of
     /// Jinja; no includes, and an undefined name is an error.
@@ -51,17 +114,10 @@ impl Prompt {
     ///
     /// When it does not parse or uses a variable that `variables` does not name.
     pub fn compile(source: &str, variables: &[String]) -> Result<Self, PromptError> {
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_fuel(Some(FUEL));
-        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        environment
-            .add_template_owned(NAME, source.to_owned())
-            .map_err(|error| PromptError::Syntax(error.to_string()))?;
-        let used = environment
-            .get_template(NAME)
-            .map_err(|error| PromptError::Syntax(error.to_string()))?
-            .undeclared_variables(false);
+        let mut environment = environment();
+        let syntax = |error: minijinja::Error| PromptError::Syntax(said(&error));
+        environment.add_template_owned(NAME, source.to_owned()).map_err(syntax)?;
+        let used = environment.get_template(NAME).map_err(syntax)?.undeclared_variables(false);
         if let Some(stranger) = used.iter().filter(|name| !variables.contains(name)).min() {
             return Err(PromptError::Undeclared(stranger.clone()));
         }
@@ -137,6 +193,24 @@ mod tests {
         assert_eq!(prompt.render(&values(&[])), Err(PromptError::Missing("a".to_owned())));
         let both = values(&[("a", "1"), ("b", "2")]);
         assert_eq!(prompt.render(&both), Err(PromptError::Unknown("b".to_owned())));
+    }
+
+    #[test]
+    fn faults_have_their_place_in_the_template() {
+        let places = |source: &str| {
+            let faults = faults(source, &["document".to_owned()]);
+            faults.into_iter().map(|fault| (fault.line, fault.column, fault.error)).collect::<Vec<_>>()
+        };
+        assert_eq!(places("{{ document }}"), []);
+        let undeclared = |name: &str| PromptError::Undeclared(name.to_owned());
+        assert_eq!(
+            places("total\n{% if x.total %}{{ xs }}\n  {{ total }}{% endif %}"),
+            [(2, 7, undeclared("x")), (2, 20, undeclared("xs")), (3, 6, undeclared("total"))]
+        );
+        let broken = places("Read\n  {{ document ! }}");
+        assert_eq!((broken[0].0, broken[0].1), (2, 15), "{broken:?}");
+        let cut = places("Read\n{% if document %}x");
+        assert_eq!(cut[0].0, 2, "{cut:?}");
     }
 
     #[test]

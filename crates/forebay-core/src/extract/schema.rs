@@ -56,15 +56,38 @@ impl Schema {
         if bytes.len() > limits::SCHEMA_BYTES {
             return Err(SchemaError::TooLarge(bytes.len()));
         }
-        refuse_references(source, source)?;
+        let mut strangers = Vec::new();
+        references(source, source, "", &mut strangers);
+        if let Some((_, error)) = strangers.into_iter().next() {
+            return Err(error);
+        }
         let validator = jsonschema::options()
             .with_draft(draft(source))
             .offline()
             .should_validate_formats(true)
             .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
             .build(source)
-            .map_err(|error| SchemaError::Invalid(text::storable(&error.to_string(), 400)))?;
+            .map_err(|error| invalid(&error))?;
         Ok(Self { source: source.clone(), digest: Digest::of(bytes.as_bytes()), validator })
+    }
+
+    /// Everything that is wrong with a schema, each with a JSON pointer to its place in it: at most
+    /// [`MAX_SCHEMA_FINDINGS`].
+    pub fn faults(source: &Value) -> Vec<(String, SchemaError)> {
+        let mut faults = Vec::new();
+        references(source, source, "", &mut faults);
+        let metaschema = match draft(source) {
+            Draft::Draft7 => jsonschema::draft7::meta::validator(),
+            Draft::Draft201909 => jsonschema::draft201909::meta::validator(),
+            _ => jsonschema::draft202012::meta::validator(),
+        };
+        let errors = metaschema.iter_errors(source).take(MAX_SCHEMA_FINDINGS);
+        faults.extend(errors.map(|error| (error.instance_path().as_str().to_owned(), invalid(&error))));
+        if let (true, Err(error)) = (faults.is_empty(), Self::compile(source)) {
+            faults.push((String::new(), error));
+        }
+        faults.truncate(MAX_SCHEMA_FINDINGS);
+        faults
     }
 
     /// The schema as written.
@@ -107,20 +130,36 @@ fn draft(source: &Value) -> Draft {
     }
 }
 
-/// Refuses references that leave the schema, and chains of references without anything between them.
-fn refuse_references(root: &Value, part: &Value) -> Result<(), SchemaError> {
+/// References that leave the schema, and chains of references without anything between them, with their places.
+fn references(root: &Value, part: &Value, place: &str, found: &mut Vec<(String, SchemaError)>) {
     match part {
         Value::Object(members) => {
             for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
                 if let Some(Value::String(target)) = members.get(keyword) {
-                    refuse_reference(root, target)?;
+                    let error = refuse_reference(root, target).err();
+                    found.extend(error.map(|error| (format!("{place}/{keyword}"), error)));
                 }
             }
-            members.values().try_for_each(|member| refuse_references(root, member))
+            for (name, member) in members {
+                references(root, member, &format!("{place}/{}", escape(name)), found);
+            }
         }
-        Value::Array(elements) => elements.iter().try_for_each(|element| refuse_references(root, element)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        Value::Array(elements) => {
+            for (nth, element) in elements.iter().enumerate() {
+                references(root, element, &format!("{place}/{nth}"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// What the library says, or better words where it has few.
+fn invalid(error: &ValidationError<'_>) -> SchemaError {
+    let types = "array, boolean, integer, null, number, object, string";
+    SchemaError::Invalid(match error.instance_path().as_str().rsplit('/').next() {
+        Some("type") => text::storable(&format!("{} is no type; types are: {types}", error.instance()), 400),
+        _ => text::storable(&error.to_string(), 400),
+    })
 }
 
 fn refuse_reference(root: &Value, target: &str) -> Result<(), SchemaError> {
@@ -167,6 +206,20 @@ mod tests {
             schema.check(&json!({"lines": [{"amount": "1,0"}]})).into_iter().map(|f| f.pointer).collect();
         assert!(pointers.contains(&"/a~1b".to_owned()), "{pointers:?}");
         assert!(pointers.contains(&"/lines/0/amount".to_owned()), "{pointers:?}");
+    }
+
+    #[test]
+    fn all_faults_of_a_schema_are_told_with_their_places() {
+        let schema = json!({
+            "type": "objekt",
+            "properties": {"a/b": {"minLength": "1"}, "c": {"$ref": "other.json"}},
+            "required": "a",
+        });
+        let mut places: Vec<_> = Schema::faults(&schema).into_iter().map(|(place, _)| place).collect();
+        places.sort();
+        assert_eq!(places, ["/properties/a~1b/minLength", "/properties/c/$ref", "/required", "/type"]);
+        assert_eq!(Schema::faults(&json!({"pattern": "(?=a)"})).len(), 1);
+        assert_eq!(Schema::faults(&json!({"type": "object"})), []);
     }
 
     #[test]

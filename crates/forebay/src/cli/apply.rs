@@ -14,7 +14,10 @@ use super::excerpt::Excerpt;
 use super::exit::Exit;
 use super::output::Output;
 use super::revisions;
-use crate::definitions::{self, DefinitionFault};
+use crate::definitions::{self, DefinitionFault, MOST_FAULTS};
+
+/// Breaks of the grammar that are shown.
+const GRAMMAR_FAULTS: usize = 5;
 
 /// Arguments of `forebay apply`.
 #[derive(Debug, Clone, Args)]
@@ -69,26 +72,46 @@ pub(super) fn bundled(file: &Path) -> Result<String, CliError> {
     let shown = file.display().to_string();
     let source = std::fs::read_to_string(file)
         .map_err(|error| CliError::failed(&format!("{shown} can't be read"), &error))?;
-    let beside = |name: &str| read_beside(file, name);
-    let refuse = |faults: Vec<DefinitionFault>| CliError::Definitions(report(&shown, &source, &faults));
-    definitions::load(&source, &beside).map_err(refuse)?;
-    definitions::bundle(&source, &beside).map_err(refuse)
+    if source.trim().is_empty() {
+        let fix = "name the file with the definitions; `forebay revisions N` prints those of a revision";
+        return Err(CliError::usage(format!("{shown} is empty"), fix));
+    }
+    let files = |name: &str| read_beside(file, name);
+    let refuse = |faults: Vec<DefinitionFault>| CliError::Definitions(report(file, &source, &faults));
+    definitions::load(&source, &files).map_err(refuse)?;
+    definitions::bundle(&source, &files).map_err(refuse)
 }
 
 fn read_beside(file: &Path, name: &str) -> io::Result<String> {
-    std::fs::read_to_string(file.parent().unwrap_or(Path::new("")).join(name))
+    std::fs::read_to_string(beside(file, name))
 }
 
-fn report(path: &str, text: &str, faults: &[DefinitionFault]) -> String {
-    let shown: Vec<_> = faults.iter().map(|fault| excerpt(path, text, fault).render()).collect();
+fn beside(file: &Path, name: &str) -> PathBuf {
+    file.parent().unwrap_or(Path::new("")).join(name)
+}
+
+fn report(file: &Path, text: &str, faults: &[DefinitionFault]) -> String {
+    // Where the grammar is broken, one break makes many.
+    let most = if faults.iter().all(|fault| fault.key.is_empty()) { GRAMMAR_FAULTS } else { MOST_FAULTS };
+    let mut shown: Vec<_> = faults.iter().take(most).map(|fault| excerpt(file, text, fault)).collect();
+    if let Some(more @ 1..) = faults.len().checked_sub(most) {
+        shown.push(format!("and {more} more"));
+    }
     let places = if faults.len() == 1 { "place" } else { "places" };
-    format!("the definitions are wrong in {} {places}\n{}", faults.len(), shown.join("\n"))
+    let more = if faults.len() == MOST_FAULTS { " or more" } else { "" };
+    format!("the definitions are wrong in {} {places}{more}\n{}", faults.len(), shown.join("\n"))
 }
 
-fn excerpt<'a>(path: &'a str, text: &'a str, fault: &DefinitionFault) -> Excerpt<'a> {
-    let DefinitionFault { line, column, key, value: _, message } = fault;
+/// A fault, shown in the text or in the file beside it where it stands.
+fn excerpt(definitions: &Path, text: &str, fault: &DefinitionFault) -> String {
+    let DefinitionFault { file, line, column, key, value: _, message } = fault;
+    let beside = file.as_deref().map(|name| (beside(definitions, name), name));
+    let (path, text) = match &beside {
+        Some((path, name)) => (path.display(), &read_beside(definitions, name).unwrap_or_default()),
+        None => (definitions.display(), &text.to_owned()),
+    };
     let message = if key.is_empty() { message.clone() } else { format!("{key}: {message}") };
-    Excerpt { path, text, line: *line, column: *column, message }
+    Excerpt { path: &path.to_string(), text, line: *line, column: *column, message }.render()
 }
 
 #[cfg(test)]
@@ -108,12 +131,38 @@ mod tests {
     }
 
     #[test]
+    fn faults_of_files_are_shown_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "definitions.toml",
+            &definitions::BASE.replace("prompt = \"Be brief.\"", "prompt_file = \"p.txt\""),
+        );
+        write("p.txt", "Answer in\n  {{ language }}.\n");
+        let error = bundled(&folder.path().join("definitions.toml")).unwrap_err().to_string();
+        let text = error.replace(&format!("{}/", folder.path().display()), "");
+        let expected = "p.txt:2:6: tasks.chat.prompt_file: the template uses `language`, which `variables` does not declare\n  |\n2 |   {{ language }}.\n  |      ^";
+        assert!(text.ends_with(expected), "{text}");
+    }
+
+    #[test]
     fn the_default_definitions_stand_alone() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("definitions.toml");
         std::fs::write(&file, definitions::DEFAULT).unwrap();
         let source = bundled(&file).unwrap();
         assert!(definitions::load(&source, &definitions::no_files).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_toml_is_no_flood() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("README.md");
+        std::fs::write(&file, "no definitions\n".repeat(50)).unwrap();
+        let text = bundled(&file).unwrap_err().to_string();
+        assert!(text.ends_with("\nand 45 more") && text.matches("not TOML").count() == 5, "{text}");
+        std::fs::write(&file, "\n").unwrap();
+        assert!(bundled(&file).unwrap_err().to_string().contains("README.md is empty"));
     }
 
     #[test]

@@ -45,7 +45,9 @@ fn edit(faults: &mut Faults<'_>, inline: &[&str; 3], file: &[&str; 3], files: Fi
         faults.at(file, format!("give {} or {}, not both", inline[2], file[2]));
         return None;
     }
-    let read = faults.source.read::<String>(file).map_err(|fault| faults.push(fault)).ok()?;
+    let (read, wrong) = faults.source.read::<String>(file);
+    wrong.into_iter().for_each(|fault| faults.push(fault));
+    let read = read?;
     let text =
         files(&read).map_err(|error| faults.at(file, format!("the file can't be read: {error}"))).ok()?;
     Some(Edit { span: key.start..value.end, text: format!("{} = {}", inline[2], toml_string(&text)) })

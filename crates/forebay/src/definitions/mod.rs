@@ -17,7 +17,7 @@ use forebay_core::definition::Definitions;
 
 pub use bundle::bundle;
 pub use diff::{Differences, Named, diff};
-pub use fault::DefinitionFault;
+pub use fault::{DefinitionFault, MOST_FAULTS};
 
 mod bundle;
 pub mod diff;

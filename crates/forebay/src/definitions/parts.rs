@@ -22,13 +22,9 @@ pub(super) fn section<W: DeserializeOwned, T>(
         let path = [section, name.as_str()];
         let rule = "a name is 1 to 64 lower-case letters, digits, `.`, `_` or `-`, and starts with a letter or digit";
         faults.when(!is_name(&name), &path, rule);
-        let meaning = match faults.source.read(&path) {
-            Ok(written) => ready(faults, &path, written),
-            Err(fault) => {
-                faults.push(fault);
-                None
-            }
-        };
+        let (written, wrong) = faults.source.read(&path);
+        wrong.into_iter().for_each(|fault| faults.push(fault));
+        let meaning = written.and_then(|written| ready(faults, &path, written));
         let sound = meaning.filter(|_| faults.count() == before);
         (name, sound.map(Arc::new))
     });

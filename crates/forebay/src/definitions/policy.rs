@@ -9,7 +9,7 @@ use super::parts::section;
 /// Reads `[policies.*]`.
 pub(super) fn policies(faults: &mut Faults<'_>) -> Section<Policy> {
     section(faults, "policies", |faults, path, policy: Policy| {
-        if let Err(error) = policy.validate() {
+        for error in policy.faults() {
             let member: Vec<&str> = path.iter().copied().chain(error.member.split('.')).collect();
             faults.at(&member, error.message);
         }

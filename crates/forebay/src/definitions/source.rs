@@ -3,12 +3,16 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use forebay_core::request::json::place::line_and_column;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 
 use super::fault::{DefinitionFault, Faults};
+use reader::Reader;
+
+mod reader;
 
 /// The sections that definitions have.
 const SECTIONS: [&str; 5] = ["providers", "pools", "models", "policies", "tasks"];
@@ -39,7 +43,7 @@ impl<'s> Source<'s> {
         let fault = |error: &toml::de::Error| {
             let (line, column) = source.position(error.span().map_or(0, |span| span.start));
             let message = format!("not TOML: {}", error.message());
-            DefinitionFault { line, column, key: String::new(), value: None, message }
+            DefinitionFault { file: None, line, column, key: String::new(), value: None, message }
         };
         Err(errors.iter().map(fault).collect())
     }
@@ -63,17 +67,13 @@ impl<'s> Source<'s> {
         table.map(|table| table.keys().map(|key| key.get_ref().to_string()).collect()).unwrap_or_default()
     }
 
-    /// Reads one table as its type says; the fault is what stops that.
-    pub(super) fn read<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, DefinitionFault> {
-        let Some(Place { value: Some(value), .. }) = self.find(path) else {
-            return Err(self.fault(path, "this is missing".to_owned()));
-        };
-        T::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| {
-            let inner = error.span().and_then(|span| path_of(value, &span));
-            let inner = inner.unwrap_or_default();
-            let whole: Vec<&str> = path.iter().copied().chain(inner.iter().map(String::as_str)).collect();
-            self.fault(&whole, in_words(error.message()))
-        })
+    /// Reads one table as its type says, with all that stops that. What is read in spite of faults lacks only members
+    /// that there are not.
+    pub(super) fn read<T: DeserializeOwned>(&self, path: &[&str]) -> (Option<T>, Vec<DefinitionFault>) {
+        match self.find(path) {
+            Some(Place { value: Some(value), .. }) => Reader::new(self, path, value).read(),
+            _ => (None, vec![self.fault(path, "this is missing".to_owned())]),
+        }
     }
 
     /// Whether the member is written.
@@ -105,23 +105,52 @@ impl<'s> Source<'s> {
         let value = place.and_then(|place| place.value).and_then(|value| self.shown(value));
         let value = value.filter(|value| !may_be_secret(path, value));
         let key = path.iter().map(|name| quoted_key(name)).collect::<Vec<_>>().join(".");
-        DefinitionFault { line, column, key, value, message }
+        DefinitionFault { file: None, line, column, key, value, message }
     }
 
-    /// The place at `path`; where nothing is written there, the place of what encloses it.
+    /// The place at `path`; where nothing is written there, the place of what encloses it. Elements of arrays go by
+    /// their number.
     fn find(&self, path: &[&str]) -> Option<Place<'_, 's>> {
-        let mut table = &self.root;
-        let mut enclosing = None;
-        for (depth, name) in path.iter().enumerate() {
-            let Some((key, value)) = table.get_key_value(*name) else { break };
-            enclosing = Some(Place { key: key.span(), value: None });
-            if depth + 1 == path.len() {
-                return Some(Place { key: key.span(), value: Some(value) });
-            }
-            let Some(inner) = value.get_ref().as_table() else { break };
-            table = inner;
+        let (first, rest) = path.split_first()?;
+        let (key, value) = self.root.get_key_value(*first)?;
+        let (mut key, mut value) = (key.span(), value);
+        for name in rest {
+            let inner = match value.get_ref() {
+                DeValue::Table(table) => table.get_key_value(*name).map(|(key, value)| (key.span(), value)),
+                DeValue::Array(elements) => {
+                    let element = name.parse().ok().and_then(|nth: usize| elements.get(nth));
+                    element.map(|element| (element.span(), element))
+                }
+                _ => None,
+            };
+            let Some(inner) = inner else { return Some(Place { key, value: None }) };
+            (key, value) = inner;
         }
-        enclosing
+        Some(Place { key, value: Some(value) })
+    }
+
+    /// Where a place inside a text stands that is the value of a member; absent where the text is not written as it
+    /// reads.
+    pub(super) fn place_inside(
+        &self,
+        path: &[&str],
+        (line, column): (usize, usize),
+    ) -> Option<(usize, usize)> {
+        let span = self.find(path)?.value?.span();
+        let written = self.text.get(span.clone())?;
+        let quotes = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| written.starts_with(quotes))?;
+        if quotes.starts_with('"') && written.contains('\\') {
+            return None;
+        }
+        let inner = &written[quotes.len()..];
+        // A line break right behind the quotes is none of the text's.
+        let start = ["\n", "\r\n"].into_iter().find(|end| inner.starts_with(end)).map_or(0, str::len);
+        let (first_line, first_column) = self.position(span.start + quotes.len() + start);
+        Some(if line == 1 {
+            (first_line, first_column + column - 1)
+        } else {
+            (first_line + line - 1, column)
+        })
     }
 
     /// A value as written, where it fits one line of a message.
@@ -136,9 +165,7 @@ impl<'s> Source<'s> {
     }
 
     fn position(&self, at: usize) -> (usize, usize) {
-        let before = self.text.get(..at).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (1 + before.matches('\n').count(), 1 + before[line_start..].chars().count())
+        line_and_column(self.text, at)
     }
 }
 
@@ -163,59 +190,10 @@ fn json(value: DeValue<'_>) -> Value {
     }
 }
 
-/// A member of a table, or an element of an array.
-struct Member<'v, 's> {
-    name: String,
-    /// Where its key stands; elements have none.
-    key: Option<Range<usize>>,
-    value: &'v Spanned<DeValue<'s>>,
-}
-
-/// The members of a value, if it has any: tables name them, arrays number them.
-fn members<'v, 's>(value: &'v Spanned<DeValue<'s>>) -> Vec<Member<'v, 's>> {
-    match value.get_ref() {
-        DeValue::Table(table) => table
-            .iter()
-            .map(|(key, value)| Member { name: key.get_ref().to_string(), key: Some(key.span()), value })
-            .collect(),
-        DeValue::Array(elements) => elements
-            .iter()
-            .enumerate()
-            .map(|(index, value)| Member { name: index.to_string(), key: None, value })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The path to the innermost member whose key or value covers `span`.
-fn path_of(members_of: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Option<Vec<String>> {
-    let covers = |outer: &Range<usize>| outer.start <= span.start && span.end <= outer.end;
-    members(members_of).into_iter().find_map(|Member { name, key, value }| {
-        let here = key.as_ref().is_some_and(covers) || covers(&value.span());
-        match path_of(value, span) {
-            Some(inner) => Some(std::iter::once(name).chain(inner).collect()),
-            None => here.then(|| vec![name]),
-        }
-    })
-}
-
 /// Whether a value may be a key that somebody wrote where its place should stand. Messages go to logs.
 fn may_be_secret(path: &[&str], value: &str) -> bool {
     let name = path.last().map(|name| name.to_ascii_lowercase()).unwrap_or_default();
     ["key", "secret", "password"].iter().any(|word| name.contains(word)) || value.contains('@')
-}
-
-/// What serde says, in the words of whoever writes definitions.
-fn in_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 6] = [
-        ("unknown field", "there is no member"),
-        (", expected one of ", "; it has to be one of "),
-        ("missing field", "this member is missing:"),
-        ("unknown variant", "there is no choice"),
-        ("expected u32", "expected a whole number from 0 to 4294967295"),
-        ("expected u64", "expected a whole number from 0 on"),
-    ];
-    WORDS.iter().fold(message.to_owned(), |message, (theirs, ours)| message.replacen(theirs, ours, 1))
 }
 
 /// A name as a path shows it: in quotation marks where it could be misread.

@@ -180,18 +180,32 @@ impl Policy {
     ///
     /// With the name of the first member that can't be meant as written.
     pub fn validate(&self) -> Result<(), PolicyError> {
-        refuse_if(self.version == 0, "version", "versions start at 1")?;
-        self.amounts.as_ref().map_or(Ok(()), AmountsRule::validate)?;
-        self.currency.as_ref().map_or(Ok(()), CurrencyRule::validate)?;
-        self.credit_notes.as_ref().map_or(Ok(()), CreditNotesRule::validate)?;
-        self.printed_tax.as_ref().map_or(Ok(()), PrintedTaxRule::validate)?;
-        self.labels.iter().try_for_each(LabelRule::validate)?;
-        self.duplicates.as_ref().map_or(Ok(()), DuplicatesRule::validate)?;
-        self.master_data.iter().try_for_each(MasterDataRule::validate)?;
-        self.validate_dates()?;
-        self.validate_needs()?;
-        self.validate_roles()?;
-        self.validate_evidence()
+        self.faults().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// What each rule has that can't be meant as written: the first fault of each. Members of a list are named by their
+    /// place in it: `dates.0.earliest`.
+    pub fn faults(&self) -> Vec<PolicyError> {
+        let nth = |nth: usize, list: &str, checked: Result<(), PolicyError>| {
+            checked.map_err(|error| PolicyError {
+                member: error.member.replacen(list, &format!("{list}.{nth}"), 1),
+                message: error.message,
+            })
+        };
+        let mut checked = vec![
+            refuse_if(self.version == 0, "version", "versions start at 1"),
+            self.amounts.as_ref().map_or(Ok(()), AmountsRule::validate),
+            self.currency.as_ref().map_or(Ok(()), CurrencyRule::validate),
+            self.credit_notes.as_ref().map_or(Ok(()), CreditNotesRule::validate),
+            self.printed_tax.as_ref().map_or(Ok(()), PrintedTaxRule::validate),
+        ];
+        checked.extend((0..).zip(&self.labels).map(|(at, rule)| nth(at, "labels", rule.validate())));
+        checked.push(self.duplicates.as_ref().map_or(Ok(()), DuplicatesRule::validate));
+        checked
+            .extend((0..).zip(&self.master_data).map(|(at, rule)| nth(at, "master_data", rule.validate())));
+        checked.extend((0..).zip(&self.dates).map(|(at, rule)| nth(at, "dates", self.validate_date(rule))));
+        checked.extend([self.validate_needs(), self.validate_roles(), self.validate_evidence()]);
+        checked.into_iter().filter_map(Result::err).collect()
     }
 
     /// Every field that a schema can't have, by the member that names it: the policy could never be satisfied,
@@ -239,18 +253,14 @@ impl Policy {
         named
     }
 
-    fn validate_dates(&self) -> Result<(), PolicyError> {
-        for rule in &self.dates {
-            let out_of_order =
-                rule.earliest.zip(rule.latest).is_some_and(|(earliest, latest)| earliest > latest);
-            refuse_if(out_of_order, "dates.earliest", format!("is after the `latest` of {}", rule.field))?;
-            let Some(other) = &rule.not_before_field else { continue };
-            let member = "dates.not_before_field";
-            refuse_if(*other == rule.field, member, format!("{other} can't precede itself"))?;
-            let known = self.dates.iter().any(|rule| rule.field == *other);
-            refuse_if(!known, member, format!("{other} has no entry of its own in `dates`"))?;
-        }
-        Ok(())
+    fn validate_date(&self, rule: &DateRule) -> Result<(), PolicyError> {
+        let out_of_order = rule.earliest.zip(rule.latest).is_some_and(|(earliest, latest)| earliest > latest);
+        refuse_if(out_of_order, "dates.earliest", format!("is after the `latest` of {}", rule.field))?;
+        let Some(other) = &rule.not_before_field else { return Ok(()) };
+        let member = "dates.not_before_field";
+        refuse_if(*other == rule.field, member, format!("{other} can't precede itself"))?;
+        let known = self.dates.iter().any(|rule| rule.field == *other);
+        refuse_if(!known, member, format!("{other} has no entry of its own in `dates`"))
     }
 
     /// Rules that work on what another rule names.
@@ -352,15 +362,27 @@ mod tests {
             ("/currency/aliases/USD", json!(["€"]), "currency.aliases.USD"),
             ("/currency/aliases/USD", json!([" "]), "currency.aliases.USD"),
             ("/currency/aliases/USD", json!(["eur"]), "currency.aliases.USD"),
-            ("/dates/0/earliest", json!("2100-01-02"), "dates.earliest"),
-            ("/dates/1/not_before_field", json!("/due_date"), "dates.not_before_field"),
-            ("/dates/1/not_before_field", json!("/order_date"), "dates.not_before_field"),
+            ("/dates/0/earliest", json!("2100-01-02"), "dates.0.earliest"),
+            ("/dates/1/not_before_field", json!("/due_date"), "dates.1.not_before_field"),
+            ("/dates/1/not_before_field", json!("/order_date"), "dates.1.not_before_field"),
             ("/dates/1/field", json!("/total"), "dates.field"),
             ("/evidence/numbers", json!(["/total"]), "evidence.numbers"),
             ("/evidence/exempt", json!(["/lines/*/quantity"]), "evidence.exempt"),
         ] {
             assert_eq!(refused(pointer, replacement.clone()), member, "{pointer} = {replacement}");
         }
+    }
+
+    #[test]
+    fn each_rule_tells_its_fault() {
+        let mut policy = whole();
+        policy["version"] = json!(0);
+        policy["amounts"]["tolerance"] = json!("-1");
+        policy["dates"][0]["earliest"] = json!("2100-01-02");
+        policy["dates"][1]["not_before_field"] = json!("/due_date");
+        let faults = serde_json::from_value::<Policy>(policy).unwrap().faults();
+        let members: Vec<_> = faults.iter().map(|fault| fault.member.as_str()).collect();
+        assert_eq!(members, ["version", "amounts.tolerance", "dates.0.earliest", "dates.1.not_before_field"]);
     }
 
     #[test]

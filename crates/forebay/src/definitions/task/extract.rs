@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forebay_core::definition::{Endpoint, Extraction};
 use forebay_core::extract::{Policy, Schema};
 use forebay_core::prompt::Prompt;
-use forebay_core::request::json;
+use forebay_core::request::json::{self, place};
 
 use super::{Reading, prompt};
 use crate::definitions::fault::Faults;
@@ -52,10 +52,9 @@ fn document_prompt(faults: &mut Faults<'_>, reading: &Reading<'_>) -> Option<Arc
         faults.at(&reading.at("prompt"), "an extract task needs a prompt, or a prompt_file");
     }
     let text = prompt::prompt_text(faults, reading)?;
-    let compiled = prompt::compile(faults, reading, &text, &names?)?;
-    if !prompt::uses(&text, compiled.variables(), "document") {
-        let name = if written.prompt.is_some() { "prompt" } else { "prompt_file" };
-        faults.at(&reading.at(name), "the prompt does not use {{ document }}, so the model would not see it");
+    let compiled = prompt::compile(faults, &text, &names?)?;
+    if !prompt::uses(&text.text, compiled.variables(), "document") {
+        faults.at(&text.path, "the prompt does not use {{ document }}, so the model would not see it");
         return None;
     }
     Some(compiled)
@@ -81,16 +80,21 @@ fn schema(faults: &mut Faults<'_>, reading: &Reading<'_>) -> Option<Arc<Schema>>
     }
     let names = ["schema", "schema_file"];
     let text = prompt::text(faults, reading, names, written.schema.as_ref(), written.schema_file.as_ref())?;
-    let name = if written.schema.is_some() { "schema" } else { "schema_file" };
-    let value = json::parse(text.as_bytes())
+    let value = json::parse(text.text.as_bytes())
         .map_err(|error| {
-            faults.at(&reading.at(name), format!("the schema can't be read: {error} of the schema"))
+            let message = format!("the schema can't be read: {}", error.message);
+            faults.inside(&text, (error.line, error.column.max(1)), message);
         })
         .ok()?;
-    Schema::compile(&value)
-        .map_err(|error| faults.at(&reading.at(name), error.to_string()))
-        .map(Arc::new)
-        .ok()
+    match Schema::compile(&value) {
+        Ok(schema) => Some(Arc::new(schema)),
+        Err(_) => {
+            for (pointer, error) in Schema::faults(&value) {
+                faults.inside(&text, place::position(&text.text, &pointer), error.to_string());
+            }
+            None
+        }
+    }
 }
 
 /// The policy, with its name and version.

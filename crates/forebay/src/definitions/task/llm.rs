@@ -17,12 +17,11 @@ pub(super) fn prompt(faults: &mut Faults<'_>, reading: &Reading<'_>) -> Option<A
     faults.when(declared, &reading.at("variables"), message);
     let text = prompt::prompt_text(faults, reading)?;
     if let Some(model) = reading.model.filter(|model| model.endpoint == Endpoint::Embeddings) {
-        let name = if reading.written.prompt.is_some() { "prompt" } else { "prompt_file" };
         let message = format!("model `{}` makes embeddings and is told nothing; leave it out", model.name);
-        faults.at(&reading.at(name), message);
+        faults.at(&text.path, message);
         return None;
     }
-    if declared { None } else { prompt::compile(faults, reading, &text, &[]) }
+    if declared { None } else { prompt::compile(faults, &text, &[]) }
 }
 
 fn refuse_extraction(faults: &mut Faults<'_>, reading: &Reading<'_>) {
