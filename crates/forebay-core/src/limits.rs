@@ -48,10 +48,18 @@ pub const BATCH_JOBS: usize = 1_000;
 pub const BATCH_BODY_BYTES: usize = 16 * 1024 * 1024;
 /// Dead letters that one call replays.
 pub const REPLAY_JOBS: usize = 1_000;
+/// Dead letters that one call changes.
+pub const LETTERS: usize = 1_000;
 /// Characters of a note on a dead letter.
 pub const NOTE_CHARS: usize = 2_000;
 /// Notes on one dead letter.
 pub const NOTES: usize = 100;
+/// Characters of a comment on a review.
+pub const COMMENT_CHARS: usize = 2_000;
+/// Seconds that a claim holds a review at most.
+pub const CLAIM_SECONDS: i64 = 8 * 3_600;
+/// Characters of a document's text that a review shows; the whole document stands under its own address.
+pub const REVIEW_TEXT_CHARS: usize = 1_000_000;
 /// Jobs on one page of a list.
 pub const LIST_PAGE: usize = 200;
 /// Open event streams of one tenant.
@@ -97,7 +105,7 @@ const QUOTA: &str = "429 `quota_exceeded`";
 const ATTEMPT: &str = "the attempt fails with `too_large`";
 
 /// The limits that callers and operators read, in the order of the documentation.
-pub const PUBLISHED: [Limit; 34] = [
+pub const PUBLISHED: [Limit; 39] = [
     limit("head of a request", REQUEST_HEAD_BYTES, "bytes", HEAD),
     limit("headers of a request", HEADER_FIELDS, "fields", HEAD),
     limit("body of a request, after decompression", REQUEST_BODY_BYTES, "bytes", TOO_LARGE),
@@ -122,8 +130,13 @@ pub const PUBLISHED: [Limit; 34] = [
     limit("JSON Schema of a task", SCHEMA_BYTES, "bytes", MEMBER),
     limit("jobs of a batch call", BATCH_JOBS, "jobs", MEMBER),
     limit("body of a batch call", BATCH_BODY_BYTES, "bytes", TOO_LARGE),
+    limit("dead letters that a call replays", REPLAY_JOBS, "letters", "the next call goes on from there"),
+    limit("dead letters that a call changes", LETTERS, "letters", MEMBER),
     limit("note on a dead letter", NOTE_CHARS, "characters", MEMBER),
     limit("notes on a dead letter", NOTES, "notes", "409 `conflict`"),
+    limit("comment on a review", COMMENT_CHARS, "characters", MEMBER),
+    limit("claim of a review", CLAIM_SECONDS as usize, "seconds", MEMBER),
+    limit("text of a document beside a review", REVIEW_TEXT_CHARS, "characters", "it is cut"),
     limit("page of a list", LIST_PAGE, "entries", PARAMETER),
     limit("wait by `Prefer`", LONG_POLL_SECONDS as usize, "seconds", "it is shortened to that"),
     limit("open event streams of a tenant", STREAMS_PER_TENANT, "streams", QUOTA),

@@ -197,15 +197,15 @@ pub trait Letters: Send + Sync {
     /// A dead letter of the tenant.
     async fn letter(&self, tenant: i64, job: JobId) -> Result<Option<Letter>, StoreError>;
 
-    /// Changes who deals with a dead letter, says that it is dealt with, or adds a note. `None` when the tenant
-    /// has no such letter.
-    async fn change_letter(
+    /// Changes who deals with dead letters, says that they are dealt with, or adds a note to each; one outcome for each
+    /// job, in order. `None` when the tenant has no such letter, which does not hold up the others.
+    async fn change_letters(
         &self,
         tenant: i64,
-        job: JobId,
+        jobs: Vec<JobId>,
         change: LetterChange,
         by: Actor,
-    ) -> Result<Option<LetterChanged>, StoreError>;
+    ) -> Result<Vec<Option<LetterChanged>>, StoreError>;
 
     /// How many are open over all tenants, and since when.
     async fn open_letters(&self) -> Result<OpenLetters, StoreError>;

@@ -51,6 +51,8 @@ pub struct LetterFilter {
     pub revision: Option<u32>,
     /// Of this owner.
     pub owner: Option<String>,
+    /// Only those that nobody deals with.
+    pub unowned: bool,
     /// That failed at this time or later.
     pub failed_after: Option<Timestamp>,
     /// That failed before this time.

@@ -30,16 +30,11 @@ impl Letters for SqliteStore {
         state: LetterState,
         filter: LetterFilter,
     ) -> Result<Vec<LetterGroup>, StoreError> {
-        self.read(move |tx| groups(tx, tenant, (state, state), 0, &filter)).await
+        self.read(move |tx| groups(tx, tenant, state, &filter)).await
     }
 
     async fn letters_left(&self, tenant: i64, query: ReplayQuery) -> Result<u64, StoreError> {
-        self.read(move |tx| {
-            let states = (LetterState::Open, or_state(&query));
-            let groups = groups(tx, tenant, states, query.after, &query.filter)?;
-            Ok(groups.iter().map(|group| group.count).sum())
-        })
-        .await
+        self.read(move |tx| left(tx, tenant, &query)).await
     }
 
     async fn letter(&self, tenant: i64, job: JobId) -> Result<Option<Letter>, StoreError> {
@@ -53,14 +48,17 @@ impl Letters for SqliteStore {
         .await
     }
 
-    async fn change_letter(
+    async fn change_letters(
         &self,
         tenant: i64,
-        job: JobId,
+        jobs: Vec<JobId>,
         change: LetterChange,
         by: Actor,
-    ) -> Result<Option<LetterChanged>, StoreError> {
-        self.write("change_letter", move |tx| apply(tx, tenant, job, &change, &by)).await
+    ) -> Result<Vec<Option<LetterChanged>>, StoreError> {
+        self.write("change_letters", move |tx| {
+            jobs.iter().map(|job| apply(tx, tenant, *job, &change, &by)).collect()
+        })
+        .await
     }
 
     async fn open_letters(&self) -> Result<OpenLetters, StoreError> {
@@ -122,6 +120,7 @@ pub(super) fn oldest(
             ":class": filter.class,
             ":revision": filter.revision,
             ":owner": filter.owner,
+            ":unowned": filter.unowned,
             ":failed_after": filter.failed.0,
             ":failed_before": filter.failed.1,
             ":created_after": filter.created.0,
@@ -134,6 +133,31 @@ pub(super) fn oldest(
             Ok((c.get()?, c.id()?))
         },
     )
+}
+
+/// How many are to be replayed.
+fn left(tx: &Tx<'_>, tenant: i64, query: &ReplayQuery) -> Result<u64, StoreError> {
+    let filter = Conditions::of(&query.filter);
+    let count = tx.row(
+        sql!("letters/left"),
+        named_params! {
+            ":tenant": tenant,
+            ":or_state": or_state(query).name(),
+            ":after": query.after,
+            ":task": filter.task,
+            ":class": filter.class,
+            ":revision": filter.revision,
+            ":owner": filter.owner,
+            ":unowned": filter.unowned,
+            ":failed_after": filter.failed.0,
+            ":failed_before": filter.failed.1,
+            ":created_after": filter.created.0,
+            ":created_before": filter.created.1,
+            ":metadata": filter.metadata,
+        },
+        |row| Columns::of(row).count(),
+    )?;
+    Ok(count.unwrap_or_default())
 }
 
 /// The jobs that do the work of a failed one again, latest first.
@@ -165,6 +189,7 @@ fn page(tx: &Tx<'_>, tenant: i64, query: &LetterQuery) -> Result<LetterPage, Sto
             ":class": filter.class,
             ":revision": filter.revision,
             ":owner": filter.owner,
+            ":unowned": filter.unowned,
             ":failed_after": filter.failed.0,
             ":failed_before": filter.failed.1,
             ":created_after": filter.created.0,
@@ -184,8 +209,7 @@ fn page(tx: &Tx<'_>, tenant: i64, query: &LetterQuery) -> Result<LetterPage, Sto
 fn groups(
     tx: &Tx<'_>,
     tenant: i64,
-    states: (LetterState, LetterState),
-    after: i64,
+    state: LetterState,
     filter: &LetterFilter,
 ) -> Result<Vec<LetterGroup>, StoreError> {
     let filter = Conditions::of(filter);
@@ -193,13 +217,12 @@ fn groups(
         sql!("letters/groups"),
         named_params! {
             ":tenant": tenant,
-            ":state": states.0.name(),
-            ":or_state": states.1.name(),
-            ":after": after,
+            ":state": state.name(),
             ":task": filter.task,
             ":class": filter.class,
             ":revision": filter.revision,
             ":owner": filter.owner,
+            ":unowned": filter.unowned,
             ":failed_after": filter.failed.0,
             ":failed_before": filter.failed.1,
             ":created_after": filter.created.0,
@@ -225,6 +248,7 @@ struct Conditions<'f> {
     class: Option<&'static str>,
     revision: Option<u32>,
     owner: Option<&'f str>,
+    unowned: bool,
     failed: (i64, i64),
     created: (i64, i64),
     metadata: String,
@@ -242,6 +266,7 @@ impl<'f> Conditions<'f> {
             class: filter.class.map(FailureClass::name),
             revision: filter.revision,
             owner: filter.owner.as_deref(),
+            unowned: filter.unowned,
             failed: span(filter.failed_after, filter.failed_before),
             created: span(filter.created_after, filter.created_before),
             metadata: Value::Object(metadata).to_string(),

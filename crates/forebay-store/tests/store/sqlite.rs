@@ -3,6 +3,7 @@
 mod audit;
 mod file;
 mod grouping;
+mod letters;
 mod older;
 mod statements;
 

@@ -12,6 +12,10 @@ use super::exit::Exit;
 use super::output::Output;
 use super::table::{self, Column, Show, cell};
 use super::values::{When, pair};
+use change::ChangeArgs;
+
+mod change;
+mod show;
 
 /// Arguments of `forebay dead-letters`.
 #[derive(Debug, Clone, Args)]
@@ -53,6 +57,8 @@ enum Action {
     Dismiss(Jobs),
     /// Opens them again
     Open(Jobs),
+    /// Changes many at once: those that are named, or those that the filters leave
+    Change(ChangeArgs),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -89,6 +95,9 @@ pub struct Filter {
     /// Only of this owner
     #[arg(long)]
     pub owner: Option<String>,
+    /// Only those that nobody deals with
+    #[arg(long, conflicts_with = "owner")]
+    pub unowned: bool,
     /// Only of jobs that failed at this time or later, as 2026-12-01T10:00:00Z or 2h for two hours ago
     #[arg(long, value_name = "TIME")]
     pub after: Option<When>,
@@ -108,7 +117,7 @@ impl Filter {
 
     /// As members of a request's body.
     pub fn members(&self) -> Map<String, Value> {
-        let time = |when: Option<When>| when.map(|when| json!(when.from(SystemClock.now())));
+        let time = |when: Option<When>| when.map(|when| json!(when.before(SystemClock.now())));
         let metadata: Map<_, _> =
             self.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
         let members = [
@@ -116,6 +125,7 @@ impl Filter {
             ("class", self.class.as_ref().map(|class| json!(class))),
             ("revision", self.revision.map(|revision| json!(revision))),
             ("owner", self.owner.as_ref().map(|owner| json!(owner))),
+            ("unowned", self.unowned.then_some(json!(true))),
             ("after", time(self.after)),
             ("before", time(self.before)),
             ("metadata", Some(Value::Object(metadata)).filter(|_| !self.metadata.is_empty())),
@@ -161,16 +171,17 @@ pub async fn run(args: LettersArgs, output: &Output) -> Result<Exit, CliError> {
     let change = |job: JobId, body: Value| (vec![job], body);
     let (jobs, body) = match args.action {
         Action::List(list) => return show_list(&client, &list, output).await,
-        Action::Groups(filter) => return show_groups(&client, &filter, output).await,
+        Action::Groups(filter) => return show_groups(&client, &filter, None, output).await,
         Action::Show { job } => {
             let letter = client.json(Ask::get(&["v1", "dead-letters", &job.to_string()])).await?;
             if output.is_json() {
                 output.record(&letter)?
             } else {
-                output.result(&letter)?
+                show::letter(&letter, output)?
             }
             return Ok(Exit::Done);
         }
+        Action::Change(change) => return change.run(&client, output).await,
         Action::Note { job, text } => change(job, json!({ "note": text })),
         Action::Own { job, owner } => change(job, json!({ "owner": owner })),
         Action::Resolve(jobs) => (jobs.jobs, json!({ "state": "resolved" })),
@@ -190,9 +201,14 @@ async fn show_list(client: &Client, list: &ListArgs, output: &Output) -> Result<
     Ok(Exit::Done)
 }
 
-/// Shows how many there are.
-pub async fn show_groups(client: &Client, filter: &Filter, output: &Output) -> Result<Exit, CliError> {
-    let groups = client.json(filter.ask(&["v1", "dead-letters", "groups"])).await?;
+/// Shows how many there are in a state; without one, how many are open.
+pub async fn show_groups(
+    client: &Client,
+    filter: &Filter,
+    state: Option<&str>,
+    output: &Output,
+) -> Result<Exit, CliError> {
+    let groups = client.json(filter.ask(&["v1", "dead-letters", "groups"]).query("state", state)).await?;
     show_rows(&groups, &GROUPS, output)?;
     Ok(Exit::Done)
 }
@@ -201,6 +217,10 @@ fn show_rows(list: &Value, columns: &[Column], output: &Output) -> Result<(), Cl
     let rows = table::rows(list);
     if output.is_json() {
         return rows.iter().try_for_each(|row| output.record(row));
+    }
+    if rows.is_empty() {
+        output.note("there are no such dead letters");
+        return Ok(());
     }
     output.table(table::of(rows, columns))
 }

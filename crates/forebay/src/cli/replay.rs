@@ -16,7 +16,7 @@ use super::table::{Show, cell, rows};
 #[derive(Debug, Clone, Args)]
 pub struct ReplayArgs {
     /// The jobs that failed; without them, the open dead letters that the filters leave
-    #[arg(value_name = "JOB", conflicts_with_all = ["task", "class", "revision", "owner", "after", "before", "metadata", "all"])]
+    #[arg(value_name = "JOB", conflicts_with_all = ["task", "class", "revision", "owner", "unowned", "after", "before", "metadata", "all"])]
     pub jobs: Vec<JobId>,
     /// Every open dead letter
     #[arg(long)]
@@ -50,7 +50,7 @@ pub async fn run(args: ReplayArgs, output: &Output) -> Result<Exit, CliError> {
         return Err(CliError::usage("there is nothing named to replay", fix));
     }
     if args.dry_run {
-        return show_groups(&client, &args.filter, output).await;
+        return show_groups(&client, &args.filter, None, output).await;
     }
     many(&client, &args, output).await
 }
@@ -93,10 +93,12 @@ async fn each(client: &Client, args: &ReplayArgs, output: &Output) -> Result<Exi
 
 /// Call after call, until none are left or a limit stops it.
 async fn many(client: &Client, args: &ReplayArgs, output: &Output) -> Result<Exit, CliError> {
+    // Read once: spans count from now, and a cursor goes on in the very list that it is from.
+    let filter = args.filter.members();
     let mut cursor: Option<Value> = None;
     let mut exit = Exit::Done;
     loop {
-        let mut body = args.body(args.filter.members());
+        let mut body = args.body(filter.clone());
         if let Some(cursor) = cursor.take() {
             body["cursor"] = cursor;
         }

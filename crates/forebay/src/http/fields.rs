@@ -35,6 +35,12 @@ impl Fields {
         self.fault(MemberCode::InvalidMember, pointer, message);
     }
 
+    /// Notes that a member has to be there.
+    pub(super) fn missing(&mut self, name: &str, message: impl Into<String>) {
+        let pointer = child(&self.pointer, name);
+        self.fault(MemberCode::MissingMember, pointer, message);
+    }
+
     /// A member, where `read` understands it. `null` is a value that hardly anything understands: what is absent
     /// is left out.
     pub(super) fn optional<T>(
@@ -59,8 +65,7 @@ impl Fields {
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<T> {
         if !self.members.contains_key(name) {
-            let pointer = child(&self.pointer, name);
-            self.fault(MemberCode::MissingMember, pointer, format!("expected {expected}"));
+            self.missing(name, format!("expected {expected}"));
             return None;
         }
         self.optional(name, expected, read)

@@ -30,7 +30,9 @@ use super::params::{NoParams, Params, PathId};
 use super::problem::{Code, Problem};
 use super::route::{Doc, Route, get, post};
 
-use crate::accept::{Many, Wish};
+use crate::accept::Many;
+
+mod many;
 
 /// Letters on a page when the caller does not say.
 const DEFAULT_PAGE: usize = 50;
@@ -51,6 +53,7 @@ pub(super) fn routes() -> Vec<Route> {
             filters_doc(Doc::of("dead letters", "Count failed jobs by task and failure class"))
                 .gives::<DeadLetterGroups>(200, "The groups, most frequent first"),
         ),
+        many::route(),
         post("/v1/dead-letters/replay", replay).needs(Scope::Operate, replay_doc()),
         get("/v1/dead-letters/{job_id}", show).needs(
             Scope::Read,
@@ -131,6 +134,7 @@ fn filters_doc(doc: Doc) -> Doc {
         .query("class", TEXT, "Only of this failure class")
         .query("revision", r#"{"type":"integer","minimum":1}"#, "Only of jobs that ran by this revision")
         .query("owner", TEXT, "Only of this owner")
+        .query("unowned", r#"{"type":"boolean"}"#, "Only those that nobody deals with")
         .query("after", TIME, "Only of jobs that failed at this time or later")
         .query("before", TIME, "Only of jobs that failed before this time")
         .query("created_after", TIME, "Only of jobs that were accepted at this time or later")
@@ -180,7 +184,7 @@ async fn replay(
     let key = idempotency_key(&headers)?;
     let mut fields = Fields::of(payload.json_or_nothing()?);
     let wish = wish(&mut fields, &principal);
-    let filter = wanted(&mut fields, &wish);
+    let filter = filter_of(&mut fields, wish.task.as_ref().map(|task| task.name.clone()));
     let limit = fields.optional("limit", "a number from 1 to 1000", |value| {
         let limit = usize::try_from(whole_number(value)?).ok()?;
         (1..=REPLAY_JOBS).contains(&limit).then_some(limit)
@@ -225,15 +229,16 @@ async fn replay(
     })
 }
 
-/// The filters of a list, as members of a body. The task is that of the wish.
-fn wanted(fields: &mut Fields, wish: &Wish) -> LetterFilter {
+/// The filters of a list, as members of a body.
+fn filter_of(fields: &mut Fields, task: Option<String>) -> LetterFilter {
     LetterFilter {
-        task: wish.task.as_ref().map(|task| task.name.clone()),
+        task,
         class: fields.optional("class", CLASS, |value| FailureClass::from_name(value.as_str()?)),
         revision: fields.optional("revision", "the number of a revision", |value| {
             u32::try_from(whole_number(value)?).ok().filter(|number| *number > 0)
         }),
         owner: fields.text("owner", OWNER_CHARS),
+        unowned: fields.optional("unowned", "true or false", Value::as_bool).unwrap_or_default(),
         failed_after: fields.time("after"),
         failed_before: fields.time("before"),
         created_after: fields.time("created_after"),
@@ -267,7 +272,26 @@ async fn change(
     payload: Payload,
 ) -> Result<Json<DeadLetter>, Problem> {
     let mut fields = Fields::of(payload.json()?);
-    let change = LetterChange {
+    let change = change_of(&mut fields);
+    fields.end()?;
+    let changed =
+        api.app.store.change_letters(principal.tenant, vec![job], change, principal.actor()).await?;
+    match changed.into_iter().next().flatten().ok_or_else(Problem::not_found)? {
+        LetterChanged::Done(_) => {
+            let letter = api.app.store.letter(principal.tenant, job).await?.ok_or_else(Problem::not_found)?;
+            Ok(Json(letter.into()))
+        }
+        LetterChanged::TooManyNotes => Err(too_many_notes()),
+    }
+}
+
+fn too_many_notes() -> Problem {
+    Problem::new(Code::Conflict, format!("the dead letter has {NOTES} notes, as many as it may"))
+}
+
+/// What a person does about a dead letter.
+fn change_of(fields: &mut Fields) -> LetterChange {
+    LetterChange {
         state: fields.optional("state", "open, resolved or dismissed", |value| {
             LetterState::from_name(value.as_str()?).filter(|state| *state != LetterState::Replayed)
         }),
@@ -281,17 +305,6 @@ async fn change(
             },
         ),
         note: fields.text("note", NOTE_CHARS),
-    };
-    fields.end()?;
-    let changed = api.app.store.change_letter(principal.tenant, job, change, principal.actor()).await?;
-    match changed.ok_or_else(Problem::not_found)? {
-        LetterChanged::Done(_) => {
-            let letter = api.app.store.letter(principal.tenant, job).await?.ok_or_else(Problem::not_found)?;
-            Ok(Json(letter.into()))
-        }
-        LetterChanged::TooManyNotes => {
-            Err(Problem::new(Code::Conflict, format!("the dead letter has {NOTES} notes, as many as it may")))
-        }
     }
 }
 
@@ -307,6 +320,7 @@ fn filters(mut params: Params) -> Result<(LetterState, LetterFilter), Problem> {
             text.parse().ok().filter(|number| *number > 0)
         })?,
         owner: params.text("owner")?,
+        unowned: params.parsed("unowned", "true or false", |text| text.parse().ok())?.unwrap_or_default(),
         failed_after: params.time("after")?,
         failed_before: params.time("before")?,
         created_after: params.time("created_after")?,

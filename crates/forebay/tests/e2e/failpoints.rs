@@ -97,8 +97,11 @@ fn places() -> Vec<(&'static str, Lead)> {
         ("cancel_batch.after_commit", Lead::CancelBatch),
         ("replay.before_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
         ("replay.after_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
-        ("change_letter.before_commit", Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"}))),
-        ("change_letter.after_commit", Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"}))),
+        (
+            "change_letters.before_commit",
+            Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"})),
+        ),
+        ("change_letters.after_commit", Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"}))),
         ("claim_review.before_commit", Lead::Review(&[(Method::POST, "/claim")])),
         ("claim_review.after_commit", Lead::Review(&[(Method::POST, "/claim")])),
         (

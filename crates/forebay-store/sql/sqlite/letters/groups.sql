@@ -1,9 +1,12 @@
-SELECT d.task, d.class, count(*), min(d.failed_at), max(d.failed_at) FROM dead_letters d
-WHERE d.tenant = :tenant AND d.state IN (:state, :or_state) AND d.seq > :after
+SELECT d.task, d.class, count(*), min(d.failed_at), max(d.failed_at)
+-- Its order is that of the groups, and it has all that is asked for.
+FROM dead_letters d INDEXED BY dead_letters_by_group
+WHERE d.tenant = :tenant AND d.state = :state
   AND (:task IS NULL OR d.task = :task)
   AND (:class IS NULL OR d.class = :class)
   AND (:revision IS NULL OR d.revision = :revision)
   AND (:owner IS NULL OR d.owner = :owner)
+  AND (NOT :unowned OR d.owner IS NULL)
   AND d.failed_at >= :failed_after AND d.failed_at < :failed_before
   AND d.created_at >= :created_after AND d.created_at < :created_before
   -- Every wanted member of the metadata is there with its value.

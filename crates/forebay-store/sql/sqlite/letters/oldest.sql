@@ -5,6 +5,7 @@ WHERE d.tenant = :tenant AND d.state IN ('open', :or_state) AND d.seq > :after
   AND (:class IS NULL OR d.class = :class)
   AND (:revision IS NULL OR d.revision = :revision)
   AND (:owner IS NULL OR d.owner = :owner)
+  AND (NOT :unowned OR d.owner IS NULL)
   AND d.failed_at >= :failed_after AND d.failed_at < :failed_before
   AND d.created_at >= :created_after AND d.created_at < :created_before
   -- Every wanted member of the metadata is there with its value.

@@ -52,7 +52,8 @@ async fn left(b: &Bundle, query: ReplayQuery) -> u64 {
 }
 
 async fn change(b: &Bundle, job: JobId, change: LetterChange) -> Option<LetterChanged> {
-    b.store().change_letter(b.alpha, job, change, Actor::program()).await.unwrap()
+    let changed = b.store().change_letters(b.alpha, vec![job], change, Actor::program()).await.unwrap();
+    changed.into_iter().next().flatten()
 }
 
 async fn set(b: &Bundle, job: JobId, state: LetterState) -> LetterState {
@@ -101,6 +102,7 @@ pub async fn letters_are_found_by_what_is_asked(b: &Bundle) {
         (LetterFilter { class: Some(FailureClass::Auth), ..all() }, second),
         (LetterFilter { revision: Some(2), ..all() }, first),
         (LetterFilter { owner: Some("anna".to_owned()), ..all() }, second),
+        (LetterFilter { unowned: true, ..all() }, first),
         (LetterFilter { failed_after: Some(middle), ..all() }, second),
         (LetterFilter { failed_before: Some(middle), ..all() }, first),
         (LetterFilter { created_after: Some(middle), ..all() }, second),
@@ -180,13 +182,31 @@ pub async fn a_person_deals_with_a_letter(b: &Bundle) {
         "what changes nothing leaves no record"
     );
     assert_eq!(records[1].after.as_ref().unwrap()["state"], "dismissed");
+    let store = b.store();
+    let foreign = store.change_letters(b.beta, vec![job], LetterChange::default(), Actor::program());
+    assert!(matches!(foreign.await.unwrap()[..], [None]));
+}
+
+pub async fn many_letters_are_changed_at_once_each_by_itself(b: &Bundle) {
+    let (first, second) = (dead_one(b).await, dead_one(b).await);
+    let strange = b.accept_one().await;
+    let wanted = LetterChange {
+        state: Some(LetterState::Dismissed),
+        note: Some("the account was closed".to_owned()),
+        ..LetterChange::default()
+    };
+    let store = b.store();
+    let changed = store.change_letters(b.alpha, vec![first, strange, second], wanted, Actor::program());
+    let changed = changed.await.unwrap();
     assert!(
-        b.store()
-            .change_letter(b.beta, job, LetterChange::default(), Actor::program())
-            .await
-            .unwrap()
-            .is_none()
+        matches!(changed[..], [Some(LetterChanged::Done(_)), None, Some(LetterChanged::Done(_))]),
+        "{changed:?}"
     );
+    assert_eq!(found(b, LetterState::Dismissed, LetterFilter::default()).await, [second, first]);
+    for job in [first, second] {
+        let query = AuditQuery { subject: Some(job.to_string()), limit: 9, ..AuditQuery::default() };
+        assert_eq!(b.store().audit(query).await.unwrap().records.len(), 2, "each has its own records");
+    }
 }
 
 pub async fn a_letter_takes_so_many_notes_and_not_one_more(b: &Bundle) {

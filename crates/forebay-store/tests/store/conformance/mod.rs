@@ -187,6 +187,7 @@ macro_rules! cases {
                 letters_are_counted_by_task_and_class,
                 pages_hold_each_letter_once,
                 a_person_deals_with_a_letter,
+                many_letters_are_changed_at_once_each_by_itself,
                 a_letter_takes_so_many_notes_and_not_one_more,
                 a_replay_is_a_new_job,
                 the_same_letter_is_not_replayed_twice,

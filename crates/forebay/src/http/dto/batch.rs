@@ -195,6 +195,8 @@ pub(in crate::http) struct ReplayManyBody {
     /// Only of this owner.
     #[schema(schema_with = shapes::text::<64>, required = false)]
     owner: Option<String>,
+    /// Only those that nobody deals with.
+    unowned: Option<bool>,
     /// Only of jobs that failed at this time or later.
     #[schema(value_type = Option<String>, format = DateTime)]
     after: Option<Timestamp>,

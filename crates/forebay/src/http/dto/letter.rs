@@ -1,8 +1,9 @@
 use forebay_core::id::JobId;
 use forebay_core::job::State;
 use forebay_core::time::Timestamp;
-use forebay_store::record::{Letter, LetterGroup, LetterRecord, NoteRecord};
+use forebay_store::record::{Letter, LetterGroup, LetterRecord, LetterState, NoteRecord};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{Job, shapes};
@@ -142,6 +143,102 @@ pub(in crate::http) struct DeadLetterBody {
     /// What is to be remembered. Notes are never changed.
     #[schema(schema_with = shapes::text::<{ forebay_core::limits::NOTE_CHARS }>)]
     note: Option<String>,
+}
+
+/// Many dead letters, and what a person does about them. Only its shape: give `jobs` or `filter`.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct LettersBody {
+    /// The jobs that failed.
+    #[schema(schema_with = shapes::job_ids, required = false)]
+    jobs: Option<Vec<String>>,
+    filter: Option<LettersFilter>,
+    set: DeadLetterBody,
+    /// The most, where a filter is given; 1,000 where absent.
+    #[schema(minimum = 1, maximum = 1000)]
+    limit: Option<u64>,
+    /// The `next_cursor` of the call before.
+    cursor: Option<String>,
+}
+
+/// Which dead letters. What is absent excludes nothing. Only its shape.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct LettersFilter {
+    /// In this state; `open` where absent.
+    #[schema(schema_with = shapes::any_letter_state, required = false)]
+    state: Option<String>,
+    /// Only of this task.
+    #[schema(schema_with = shapes::text::<64>, required = false)]
+    task: Option<String>,
+    #[schema(schema_with = shapes::class, required = false)]
+    class: Option<String>,
+    /// Only of jobs that ran by this revision.
+    #[schema(minimum = 1)]
+    revision: Option<u32>,
+    /// Only of this owner.
+    #[schema(schema_with = shapes::text::<64>, required = false)]
+    owner: Option<String>,
+    /// Only those that nobody deals with.
+    unowned: Option<bool>,
+    /// Only of jobs that failed at this time or later.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    after: Option<Timestamp>,
+    /// Only of jobs that failed before this time.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    before: Option<Timestamp>,
+    /// Only of jobs that were accepted at this time or later.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    created_after: Option<Timestamp>,
+    /// Only of jobs that were accepted before this time.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    created_before: Option<Timestamp>,
+    /// Only with these members of `metadata`.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Map<String, Value>>,
+}
+
+/// What came of a call that changes dead letters.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct LettersChanged {
+    /// How many are as they were wanted.
+    changed: u64,
+    /// How many could not be changed; `results` says why.
+    refused: u64,
+    /// Where the next call goes on; absent when none are left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    results: Vec<LetterResult>,
+}
+
+impl LettersChanged {
+    pub(in crate::http) fn new(results: Vec<LetterResult>, next_cursor: Option<String>) -> Self {
+        let changed = results.iter().filter(|result| result.problem.is_none()).count() as u64;
+        Self { changed, refused: results.len() as u64 - changed, next_cursor, results }
+    }
+}
+
+/// What became of one dead letter.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct LetterResult {
+    #[schema(value_type = String)]
+    job_id: JobId,
+    /// As it is then; one that has a replay is `replayed` when it is opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "dismissed")]
+    state: Option<&'static str>,
+    /// Why it was not changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    problem: Option<Value>,
+}
+
+impl LetterResult {
+    pub(in crate::http) fn changed(job_id: JobId, state: LetterState) -> Self {
+        Self { job_id, state: Some(state.name()), problem: None }
+    }
+
+    pub(in crate::http) fn refused(job_id: JobId, problem: impl Serialize) -> Self {
+        Self { job_id, state: None, problem: serde_json::to_value(problem).ok() }
+    }
 }
 
 /// How a failed job is to be done again. Only its shape.

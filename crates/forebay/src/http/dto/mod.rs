@@ -24,11 +24,14 @@ pub(super) use dataset::{Dataset, DatasetHistory, DatasetList};
 pub(super) use document::Document;
 pub(super) use explain::{Eta, Explanation, Waiting};
 pub(super) use job::{AcceptedJob, Job, JobList, JobResult, SubmitBody, job_url};
-pub(super) use letter::{DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, ReplayBody};
+pub(super) use letter::{
+    DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, LetterResult, LettersBody, LettersChanged,
+    ReplayBody,
+};
 pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Usage};
 pub(super) use review::{
     ClaimBody, DecisionBody, ReviewDecided, ReviewDetail, ReviewLine, ReviewList, ReviewStep, ReviewSummary,
-    read,
+    by_decision, read,
 };
 pub(super) use revision::{
     ActorDto, Revision, RevisionBody, RevisionDiff, RevisionEntry, RevisionList, RevisionTrial, RollbackBody,

@@ -1,7 +1,8 @@
 //! Schemas of members whose bounds are those of their parser.
 
 use forebay_core::failure::FailureClass;
-use forebay_store::record::{BudgetPeriod, Scope};
+use forebay_core::limits::LETTERS;
+use forebay_store::record::{BudgetPeriod, LetterState, Scope};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 /// At least one visible character, and no control characters but line breaks and tabs: what
@@ -35,14 +36,6 @@ pub(super) fn scopes() -> Schema {
     ArrayBuilder::new().items(scope).min_items(Some(1)).description(Some("What it may do.")).into()
 }
 
-/// What a person decides.
-pub(super) fn decision() -> Schema {
-    string()
-        .enum_values(Some(["approve", "correct", "reject", "rerun"]))
-        .description(Some("What is decided."))
-        .into()
-}
-
 /// The span that a budget is for.
 pub(super) fn period() -> Schema {
     string()
@@ -55,6 +48,19 @@ pub(super) fn period() -> Schema {
 pub(super) fn letter_state() -> Schema {
     let states = ["open", "resolved", "dismissed"];
     string().enum_values(Some(states)).description(Some("`open` opens it again.")).into()
+}
+
+/// In which state dead letters are.
+pub(super) fn any_letter_state() -> Schema {
+    let states = LetterState::ALL.map(LetterState::name);
+    string().enum_values(Some(states)).description(Some("In this state; `open` where absent.")).into()
+}
+
+/// The ids of up to 1,000 jobs.
+pub(super) fn job_ids() -> Schema {
+    let id = string().pattern(Some("^job_[0-9a-f]{32}$"));
+    let description = Some("The jobs that failed.");
+    ArrayBuilder::new().items(id).min_items(Some(1)).max_items(Some(LETTERS)).description(description).into()
 }
 
 /// A task, with or without a revision.

@@ -16,6 +16,7 @@ const SUBMISSION: &str = "work that was handed over: the job names its key, and 
 const DECISIONS: &[(&str, Decision)] = &[
     ("DELETE /v1/keys/{key_id}", Audited("key.revoke")),
     ("DELETE /v1/reviews/{job_id}/claim", Audited("review.release")),
+    ("POST /v1/dead-letters/change", Audited("dead_letter.put")),
     ("POST /v1/dead-letters/replay", Audited("job.replay")),
     ("POST /v1/dead-letters/{job_id}", Audited("dead_letter.put")),
     ("POST /v1/documents", Not(SUBMISSION)),

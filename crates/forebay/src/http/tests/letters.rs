@@ -62,11 +62,72 @@ async fn failed_jobs_are_listed_and_counted_until_somebody_deals_with_them() {
 }
 
 #[tokio::test]
+async fn many_dead_letters_are_changed_by_list_or_by_filter() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Submit, Scope::Read, Scope::Operate]).await;
+    let (first, second, third) = (bench.dead(&key).await, bench.dead(&key).await, bench.dead(&key).await);
+    let change = async |body: Value| bench.post(&key, "/v1/dead-letters/change", &body).await;
+    let never = "job_00000000000000000000000000000000";
+    let listed = change(json!({"jobs": [first, never], "set": {"owner": "anna", "note": "mine"}})).await;
+    assert_eq!(listed.status, StatusCode::OK, "{}", listed.body);
+    assert_eq!((&listed.body["changed"], &listed.body["refused"]), (&json!(1), &json!(1)));
+    assert_eq!(listed.body["results"][1]["problem"]["code"], "not_found");
+
+    let unowned = bench.get(&key, "/v1/dead-letters?unowned=true").await;
+    assert_eq!(unowned.body["data"].as_array().unwrap().len(), 2);
+    let body = |cursor: Option<&Value>| {
+        let mut body =
+            json!({"filter": {"unowned": true, "task": "chat"}, "set": {"state": "dismissed"}, "limit": 1});
+        if let Some(cursor) = cursor {
+            body["cursor"] = cursor.clone();
+        }
+        body
+    };
+    let one = change(body(None)).await;
+    assert_eq!((&one.body["changed"], &one.body["results"][0]["job_id"]), (&json!(1), &json!(third)));
+    let other = change(body(Some(&one.body["next_cursor"]))).await;
+    assert_eq!(other.body["results"][0], json!({"job_id": second, "state": "dismissed"}));
+    assert!(other.body.get("next_cursor").is_none());
+    assert_eq!(change(body(None)).await.body["changed"], 0);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_change_of_many_dead_letters_is_named() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Operate]).await;
+    let change = async |body: &Value| bench.post(&key, "/v1/dead-letters/change", body).await;
+    let never = "job_00000000000000000000000000000000";
+    for (body, code, pointer) in [
+        (json!({"set": {"owner": "x"}}), "missing_member", "/filter"),
+        (json!({"jobs": [never], "filter": {}, "set": {"owner": "x"}}), "invalid_member", "/filter"),
+        (json!({"jobs": [never]}), "missing_member", "/set"),
+        (json!({"filter": {}, "set": {}}), "missing_member", "/set"),
+        (json!({"filter": {"ownr": "x"}, "set": {"owner": "x"}}), "unknown_member", "/filter/ownr"),
+        (json!({"jobs": [], "set": {"owner": "x"}}), "invalid_member", "/jobs"),
+        (json!({"jobs": vec![never; 1_001], "set": {"owner": "x"}}), "invalid_member", "/jobs"),
+    ] {
+        let refused = change(&body).await;
+        let pointed = &refused.body["errors"][0]["pointer"];
+        assert_eq!((refused.code(), pointed), (code, &json!(pointer)), "{}", refused.body);
+    }
+    let most = change(&json!({"jobs": vec![never; 1_000], "set": {"owner": "x"}})).await;
+    assert_eq!(most.body["refused"], 1_000);
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_dead_letter_is_named() {
     let bench = Bench::new().await;
     let key = bench.key("default", &[Scope::Submit, Scope::Read, Scope::Operate]).await;
     let path = format!("/v1/dead-letters/{}", bench.dead(&key).await);
-    for query in ["state=lost", "class=bad", "revision=one", "after=today", "ownr=anna", "limit=201"] {
+    for query in [
+        "state=lost",
+        "class=bad",
+        "revision=one",
+        "unowned=perhaps",
+        "after=today",
+        "ownr=anna",
+        "limit=201",
+    ] {
         let refused = bench.get(&key, &format!("/v1/dead-letters?{query}")).await;
         assert_eq!(refused.code(), "invalid_parameter", "{query}");
     }

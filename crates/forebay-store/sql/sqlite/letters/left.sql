@@ -1,0 +1,16 @@
+-- How many are to be replayed: as `oldest` finds them.
+SELECT count(*) FROM dead_letters d INDEXED BY dead_letters_by_state
+WHERE d.tenant = :tenant AND d.state IN ('open', :or_state) AND d.seq > :after
+  AND (:task IS NULL OR d.task = :task)
+  AND (:class IS NULL OR d.class = :class)
+  AND (:revision IS NULL OR d.revision = :revision)
+  AND (:owner IS NULL OR d.owner = :owner)
+  AND (NOT :unowned OR d.owner IS NULL)
+  AND d.failed_at >= :failed_after AND d.failed_at < :failed_before
+  AND d.created_at >= :created_after AND d.created_at < :created_before
+  -- Every wanted member of the metadata is there with its value.
+  AND (:metadata = '{}' OR NOT EXISTS (
+    SELECT 1 FROM json_each(:metadata) wanted
+    WHERE NOT EXISTS (
+      SELECT 1 FROM inputs i, json_each(coalesce(i.metadata, '{}')) has
+      WHERE i.job_id = d.job_id AND has.key = wanted.key AND has.value = wanted.value)))
