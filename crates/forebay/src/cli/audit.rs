@@ -1,18 +1,26 @@
 //! `forebay audit`: who changed what, and when.
 
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 use forebay_core::limits::LIST_PAGE;
 use forebay_store::record::AuditAction;
 use forebay_store::{Clock as _, SystemClock};
+use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
-use super::client::Ask;
+use super::client::{Ask, Client};
 use super::connection::Connection;
 use super::error::CliError;
 use super::exit::Exit;
+use super::follow::{OUTAGE, may_pass};
 use super::output::Output;
-use super::table::{self, Column, Show};
+use super::table::{self, Column, Show, cell};
 use super::values::When;
+
+/// How often the server is asked for what is new.
+const ASKED_EVERY: Duration = Duration::from_secs(1);
 
 /// Arguments of `forebay audit`.
 #[derive(Debug, Clone, Args)]
@@ -41,6 +49,9 @@ pub struct AuditArgs {
     /// All that match, as a file on standard output
     #[arg(long, value_name = "FORMAT", conflicts_with = "limit")]
     pub export: Option<Format>,
+    /// The latest ones, oldest first, and then each as it comes
+    #[arg(long, conflicts_with_all = ["export", "until"])]
+    pub follow: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -72,12 +83,11 @@ const COLUMNS: [Column; 6] = [
 pub async fn run(args: AuditArgs, output: &Output) -> Result<Exit, CliError> {
     let client = args.connection.client()?;
     if let Some(format) = args.export {
-        let format = if format == Format::Csv { "csv" } else { "jsonl" };
-        let ask = args.filtered(Ask::get(&["v1", "audit", "export"])).query("format", Some(format));
-        let answer = client.send(ask).await?;
-        let text = String::from_utf8_lossy(&answer.body).into_owned();
-        output.result(&Value::String(text))?;
+        export(&client, &args, format, output).await?;
         return Ok(Exit::Done);
+    }
+    if args.follow {
+        return follow(&client, &args, output).await;
     }
     let limit = usize::try_from(args.limit).unwrap_or(LIST_PAGE);
     let list = client.json(args.filtered(Ask::get(&["v1", "audit"])).query("limit", Some(limit))).await?;
@@ -94,15 +104,102 @@ pub async fn run(args: AuditArgs, output: &Output) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
+/// Writes the file as it comes: its length costs time and no memory.
+async fn export(client: &Client, args: &AuditArgs, format: Format, output: &Output) -> Result<(), CliError> {
+    let format = if format == Format::Csv { "csv" } else { "jsonl" };
+    let ask = args.filtered(Ask::get(&["v1", "audit", "export"])).query("format", Some(format));
+    let mut pieces = client.open(&ask).await?.bytes_stream();
+    let mut pending = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        let piece =
+            piece.map_err(|error| CliError::failed("the export broke off and is not whole", &error))?;
+        pending.extend_from_slice(&piece);
+        // Whole lines only: a character in two pieces is none.
+        if let Some(end) = pending.iter().rposition(|byte| *byte == b'\n') {
+            let lines: Vec<u8> = pending.drain(..=end).collect();
+            output.result(&Value::String(String::from_utf8_lossy(&lines).into_owned()))?;
+        }
+    }
+    if pending.is_empty() {
+        return Ok(());
+    }
+    output.result(&Value::String(String::from_utf8_lossy(&pending).into_owned()))
+}
+
+/// Shows the latest entries and goes on with each new one, until it is interrupted. A server that is gone for a while
+/// is waited for.
+async fn follow(client: &Client, args: &AuditArgs, output: &Output) -> Result<Exit, CliError> {
+    let mut last: Option<Value> = None;
+    let mut last_answer: Option<Instant> = None;
+    loop {
+        match newer(client, args, last.as_ref()).await {
+            Ok(entries) => {
+                last_answer = Some(Instant::now());
+                for entry in entries {
+                    show_line(&entry, output)?;
+                    last = Some(entry);
+                }
+            }
+            Err(error) => {
+                let is_recent = last_answer.is_some_and(|at| at.elapsed() < OUTAGE);
+                if !is_recent || !may_pass(&error) {
+                    return Err(error);
+                }
+            }
+        }
+        tokio::time::sleep(ASKED_EVERY).await;
+    }
+}
+
+/// What came after an entry, oldest first; without one, the latest.
+async fn newer(client: &Client, args: &AuditArgs, last: Option<&Value>) -> Result<Vec<Value>, CliError> {
+    let number = |entry: &Value| entry.get("number").and_then(Value::as_u64);
+    let seen = last.and_then(number);
+    // Nothing that is new can be older, so that a look finds little.
+    let since = last.and_then(|entry| entry.get("at")).and_then(Value::as_str);
+    let mut found = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let limit = if seen.is_none() { usize::try_from(args.limit).unwrap_or(LIST_PAGE) } else { LIST_PAGE };
+        let ask = match since {
+            Some(since) => args.chosen(Ask::get(&["v1", "audit"])).query("since", Some(since)),
+            None => args.filtered(Ask::get(&["v1", "audit"])),
+        };
+        let page = client.json(ask.query("limit", Some(limit)).query("cursor", cursor.as_deref())).await?;
+        let rows = table::rows(&page);
+        found.extend(rows.iter().filter(|entry| number(entry) > seen).cloned());
+        let is_old = rows.last().is_none_or(|entry| number(entry) <= seen);
+        cursor = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+        if seen.is_none() || is_old || cursor.is_none() {
+            found.reverse();
+            return Ok(found);
+        }
+    }
+}
+
+fn show_line(entry: &Value, output: &Output) -> Result<(), CliError> {
+    if output.is_json() {
+        return output.record(entry);
+    }
+    let entry = with_change(entry.clone());
+    let cells = COLUMNS.map(|(_, pointer, show)| cell(entry.pointer(pointer), show));
+    output.line(cells.join("  ").trim_end())
+}
+
 impl AuditArgs {
     fn filtered(&self, ask: Ask) -> Ask {
         let now = SystemClock.now();
+        self.chosen(ask)
+            .query("since", self.since.map(|when| when.before(now)))
+            .query("until", self.until.map(|when| when.before(now)))
+    }
+
+    /// Whatever its time is.
+    fn chosen(&self, ask: Ask) -> Ask {
         ask.query("subject", self.subject.as_deref())
             .query("action", self.action.map(AuditAction::name))
             .query("key", self.by.as_deref())
             .query("tenant", self.tenant.as_deref())
-            .query("since", self.since.map(|when| when.before(now)))
-            .query("until", self.until.map(|when| when.before(now)))
     }
 }
 
