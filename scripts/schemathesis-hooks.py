@@ -69,10 +69,9 @@ def replay_many(body):
 
 
 def decision(body):
-    # An output goes with `correct` and nothing else, and what it must look like, the schema of the job's task says.
-    if body["decision"] == "correct":
-        body["decision"] = "reject"
-    body.pop("output", None)
+    # What time it is, is not in the document.
+    if "deadline" in body:
+        body["deadline"] = later(hours=1)
 
 
 BODIES = {

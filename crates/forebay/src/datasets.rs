@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_core::dataset::{Dataset, Table};
 use forebay_core::digest::Digest;
+use forebay_core::extract::Policy;
 use forebay_store::blob::Blobs;
 use forebay_store::{Store, StoreError};
+use tracing::error;
 
 /// Bytes of tables that are kept, more or less. The one that was used last is kept in any case.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
@@ -40,6 +42,27 @@ impl Tables {
         let Some(record) = store.dataset(tenant, name, None).await? else { return Ok(None) };
         let table = self.table(record.digest).await?;
         Ok(Some(Dataset { name: record.name, version: record.version, table }))
+    }
+
+    /// The datasets that a policy names, as they are now, and the names of those that are there and can't be read: that
+    /// is a finding, and a person's to decide.
+    pub async fn of_policy(
+        &self,
+        store: &dyn Store,
+        tenant: i64,
+        policy: &Policy,
+    ) -> (Vec<Dataset>, Vec<String>) {
+        let (mut datasets, mut unreadable) = (Vec::new(), Vec::new());
+        for name in policy.datasets() {
+            match self.latest(store, tenant, name).await {
+                Ok(dataset) => datasets.extend(dataset),
+                Err(failure) => {
+                    error!(%failure, dataset = name, "a dataset can't be read");
+                    unreadable.push(name.to_owned());
+                }
+            }
+        }
+        (datasets, unreadable)
     }
 
     async fn table(&self, digest: Digest) -> Result<Arc<Table>, StoreError> {

@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
+use forebay_core::dataset::Dataset;
 use forebay_core::definition::{Extraction, Task, TaskKind};
 use forebay_core::digest::Digest;
 use forebay_core::extract::{Evidence, Finding, Rechecked, References, kept_evidence, recheck};
 use forebay_core::id::JobId;
 use forebay_core::plan;
-use forebay_core::request::{Input, StoredRequest, canonical};
+use forebay_core::request::{Input, StoredRequest, When, canonical};
 use forebay_core::review::{Decision, FieldChange, changes};
+use forebay_core::time::Timestamp;
 use forebay_store::StoreError;
 use forebay_store::record::{
     Actor, Bytes, Decided, JobRecord, NewDecision, NewResult, ReviewRecord, ReviewRefused, Verdict,
@@ -21,6 +23,7 @@ use tracing::info;
 
 use crate::accept;
 use crate::app::App;
+use crate::revisions::RevisionError;
 
 /// A decision as it is asked for.
 #[derive(Debug, Clone)]
@@ -48,8 +51,8 @@ pub enum What {
     Correct(Value),
     /// The output is refused.
     Reject,
-    /// The machines do it again.
-    Rerun,
+    /// The machines do it again, until then; without a time, as long as the task gives them.
+    Rerun(Option<When>),
 }
 
 /// Why a review is not decided. Nothing was written.
@@ -59,7 +62,9 @@ pub enum Refused {
     Review(ReviewRefused),
     /// The corrected output does not satisfy the task's schema.
     Schema(Vec<Finding>),
-    /// The job's task can't be read any more.
+    /// The time that the machines should have leaves none for a call.
+    TooSoon(String),
+    /// The job's task, or what it was asked to do, can't be read any more.
     Unreadable(String),
     /// The store failed.
     Store(StoreError),
@@ -85,7 +90,7 @@ pub async fn decide(app: &App, asked: Asked) -> Result<Decided, Refused> {
         What::Approve => (Verdict::Approve, fingerprint(app, &job).await?),
         What::Correct(output) => correct(app, &job, output).await?,
         What::Reject => (Verdict::Reject, None),
-        What::Rerun => (rerun(app, &job).await?, None),
+        What::Rerun(until) => (rerun(app, &job, until).await?, None),
     };
     let decision = verdict.decision();
     let new = NewDecision {
@@ -120,9 +125,14 @@ fn digest(asked: &Asked) -> Digest {
         What::Approve => (Decision::Approve, &Value::Null),
         What::Correct(output) => (Decision::Correct, output),
         What::Reject => (Decision::Reject, &Value::Null),
-        What::Rerun => (Decision::Rerun, &Value::Null),
+        What::Rerun(_) => (Decision::Rerun, &Value::Null),
     };
-    let whole = json!({ "decision": decision.name(), "output": output, "comment": asked.comment });
+    let mut whole = json!({ "decision": decision.name(), "output": output, "comment": asked.comment });
+    match asked.what {
+        What::Rerun(Some(When::At(at))) => whole["deadline"] = json!(at),
+        What::Rerun(Some(When::In(span))) => whole["ttl_ms"] = json!(span),
+        What::Rerun(None) | What::Approve | What::Correct(_) | What::Reject => {}
+    }
     Digest::of(&canonical::to_bytes(&whole))
 }
 
@@ -133,24 +143,26 @@ async fn correct(app: &App, job: &JobRecord, output: Value) -> Result<(Verdict, 
     let changes = changes(model_output.as_ref(), &output);
     let (mut members, evidence) = provenance(review.as_ref(), &changes);
     name_origin(app, job, &task, &mut members).await?;
-    let provenance = Value::Object(members).to_string().into_bytes();
     let Rechecked { findings, fingerprint } = match &task.kind {
         TaskKind::Extract(extraction) => {
             let findings = extraction.schema.check(&output);
             if !findings.is_empty() {
                 return Err(Refused::Schema(findings));
             }
-            check(app, job, extraction, &output, &evidence, &changes).await?
+            let (rechecked, datasets) = check(app, job, extraction, &output, &evidence, &changes).await?;
+            members.insert("datasets".to_owned(), datasets);
+            rechecked
         }
         TaskKind::Llm { .. } => Rechecked::default(),
     };
+    let provenance = Value::Object(members).to_string().into_bytes();
     let output = accept::bytes(app, output.to_string().into_bytes()).await?;
     let result = NewResult { output, provenance };
     let findings = json!(findings).to_string().into_bytes();
     Ok((Verdict::Correct { result, changes, findings }, fingerprint))
 }
 
-/// What the policy says about an output that a person vouches for.
+/// What the policy says about an output that a person vouches for, and the datasets that it was held against.
 async fn check(
     app: &App,
     job: &JobRecord,
@@ -158,21 +170,21 @@ async fn check(
     output: &Value,
     evidence: &[Evidence],
     changes: &[FieldChange],
-) -> Result<Rechecked, Refused> {
+) -> Result<(Rechecked, Value), Refused> {
     let policy = &extraction.policy;
     let document = text(app, job).await?.unwrap_or_default();
-    let mut datasets = Vec::new();
-    for name in policy.datasets() {
-        datasets.extend(app.tables.latest(app.store.as_ref(), job.tenant, name).await?);
-    }
-    let references = References { today: app.store.now().date(), datasets: &datasets, seen: None };
+    let (datasets, unreadable) = app.tables.of_policy(app.store.as_ref(), job.tenant, policy).await;
+    let stamps = json!(datasets.iter().map(Dataset::stamp).collect::<Vec<_>>());
+    let today = app.store.now().date();
+    let references = References { today, datasets: &datasets, unreadable: &unreadable, seen: None };
     let rechecked = recheck(output, evidence, changes, &document, policy, &references);
-    let Some(fingerprint) = rechecked.fingerprint else { return Ok(rechecked) };
+    let Some(fingerprint) = rechecked.fingerprint else { return Ok((rechecked, stamps)) };
     let holder = app.store.fingerprint_holder(job.tenant, &job.task, fingerprint).await?;
     let Some(seen) = holder.filter(|holder| *holder != job.id).map(|holder| holder.to_string()) else {
-        return Ok(rechecked);
+        return Ok((rechecked, stamps));
     };
-    Ok(recheck(output, evidence, changes, &document, policy, &References { seen: Some(&seen), ..references }))
+    let references = References { seen: Some(&seen), ..references };
+    Ok((recheck(output, evidence, changes, &document, policy, &references), stamps))
 }
 
 /// By what the output that is approved is known, where its policy looks for duplicates. A task that can't be read
@@ -185,7 +197,7 @@ async fn fingerprint(app: &App, job: &JobRecord) -> Result<Option<Digest>, Refus
     }
     let review = app.store.review(job.tenant, job.id).await?;
     let Some(output) = model_output(app, review.as_ref()).await? else { return Ok(None) };
-    Ok(check(app, job, extraction, &output, &[], &[]).await?.fingerprint)
+    Ok(check(app, job, extraction, &output, &[], &[]).await?.0.fingerprint)
 }
 
 async fn model_output(app: &App, review: Option<&ReviewRecord>) -> Result<Option<Value>, Refused> {
@@ -226,17 +238,35 @@ async fn name_origin(
 }
 
 /// The job's first step, planned anew, and its own time.
-async fn rerun(app: &App, job: &JobRecord) -> Result<Verdict, Refused> {
+async fn rerun(app: &App, job: &JobRecord, until: Option<When>) -> Result<Verdict, Refused> {
     let task = task(app, job).await?;
+    let deadline = deadline(app.store.now(), &task, until)?;
     let request = request(app, job).await?;
     let document_bytes = text(app, job).await?.map_or(0, |text| text.len());
     let step = accept::new_step(&task, &plan::first(&task, &request, document_bytes));
-    Ok(Verdict::Rerun { step, deadline: app.store.now().after(task.default_ttl) })
+    Ok(Verdict::Rerun { step, deadline })
+}
+
+/// Until when the machines have time.
+fn deadline(now: Timestamp, task: &Task, until: Option<When>) -> Result<Timestamp, Refused> {
+    let Some(until) = until else { return Ok(now.after(task.default_ttl)) };
+    let (deadline, margin) = (until.seen_from(now), task.retry.commit_margin);
+    if deadline > now.after(margin) {
+        return Ok(deadline);
+    }
+    let margin = margin.get();
+    let message = format!(
+        "{deadline} is too soon: a call needs more than the {margin} ms that are kept free to commit its result"
+    );
+    Err(Refused::TooSoon(message))
 }
 
 async fn task(app: &App, job: &JobRecord) -> Result<Arc<Task>, Refused> {
     let revision = app.revisions.get(job.revision).await;
-    let revision = revision.map_err(|error| Refused::Unreadable(error.to_string()))?;
+    let revision = revision.map_err(|error| match error {
+        RevisionError::Store(failure) => Refused::Store(failure),
+        other => Refused::Unreadable(other.to_string()),
+    })?;
     let missing = || Refused::Unreadable(format!("revision {} has no task `{}`", job.revision, job.task));
     revision.task(&job.task).map(Arc::clone).ok_or_else(missing)
 }

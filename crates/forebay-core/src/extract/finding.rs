@@ -82,7 +82,7 @@ pub enum FindingCode {
     DateAmbiguous,
     /// A quote is given for a field that the output does not have.
     EvidenceFieldUnknown,
-    /// The tenant has no such dataset, or it lacks a column.
+    /// The tenant has no such dataset, it lacks a column, or it can't be read.
     DatasetMissing,
     /// No record has one of the values that it is found by.
     RecordUnknown,
@@ -350,7 +350,7 @@ impl FindingCode {
                 "dataset_missing",
                 PolicyFailed,
                 "`master_data`",
-                "the tenant has no such dataset, or it lacks a column",
+                "the tenant has no such dataset, it lacks a column, or it can't be read",
             ),
             C::RecordUnknown => row(
                 "record_unknown",

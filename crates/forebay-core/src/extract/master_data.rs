@@ -37,8 +37,15 @@ pub(super) fn check(
 fn dataset<'r>(rule: &MasterDataRule, references: &References<'r>) -> Result<&'r Dataset, String> {
     let name = &rule.dataset;
     let known = references.datasets.iter().find(|dataset| dataset.name == *name);
-    let dataset =
-        known.ok_or_else(|| format!("there is no dataset `{name}`, so nothing can be compared with it"))?;
+    let dataset = known.ok_or_else(|| {
+        if references.unreadable.contains(name) {
+            format!(
+                "the dataset `{name}` can't be read, so nothing was compared with it: an operator has to look"
+            )
+        } else {
+            format!("there is no dataset `{name}`, so nothing can be compared with it")
+        }
+    })?;
     let columns = rule.r#match.iter().chain(&rule.equal).map(|column| &column.column);
     match columns.into_iter().find(|column| !dataset.table.has_column(column)) {
         Some(column) => {

@@ -12,6 +12,8 @@ pub struct References<'a> {
     /// The tenant's datasets that the policy names, in the version that counts; see
     /// [`Policy::datasets`](super::Policy::datasets).
     pub datasets: &'a [Dataset],
+    /// Those of them that are there and can't be read.
+    pub unreadable: &'a [String],
     /// The job that had the same document before, by the fingerprint that an earlier evaluation of this answer
     /// gave; absent when there is none, or nobody has looked yet.
     pub seen: Option<&'a str>,
@@ -20,6 +22,6 @@ pub struct References<'a> {
 impl References<'_> {
     /// Nothing but the day.
     pub fn on(today: Date) -> Self {
-        Self { today, datasets: &[], seen: None }
+        Self { today, datasets: &[], unreadable: &[], seen: None }
     }
 }

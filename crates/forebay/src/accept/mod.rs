@@ -77,7 +77,12 @@ async fn prepare(
     check_input(task, &submission)?;
     check_params(task, &submission)?;
     let document = document(app, caller, &submission.input).await?;
-    let document_bytes = document.as_ref().map_or(0, |document| document.bytes);
+    let document_bytes = match &submission.input {
+        Input::Text(text) => text.len() as u64,
+        Input::Document(_) | Input::Messages(_) | Input::Embed(_) => {
+            document.as_ref().map_or(0, |document| document.bytes)
+        }
+    };
     let step = first_step(task, pool, &submission, document_bytes)?;
     let price = active.definitions.models.get(&task.model.name).map_or(task.model.price, |model| model.price);
     let ceiling = Reservation::of(step.input_tokens, step.output_tokens, &price).micros;

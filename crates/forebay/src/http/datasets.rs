@@ -106,6 +106,7 @@ async fn replace(
     }
     let expected = if_match(request.headers())?;
     let _memory = memory(&api).await?;
+    refuse_early(&api, &principal, &name, expected).await?;
     let table = read(request).await?;
     let normal = table.to_csv();
     let bytes = normal.len() as u64;
@@ -126,11 +127,32 @@ async fn replace(
         DatasetPut::New(record) => Ok(sent(record, StatusCode::CREATED)),
         DatasetPut::Same(record) => Ok(sent(record, StatusCode::OK)),
         DatasetPut::Moved(latest) => Err(moved(&name, latest)),
-        DatasetPut::TooMany => {
-            let detail = format!("the tenant has {DATASETS_PER_TENANT} datasets, as many as it may");
-            Err(Problem::new(Code::QuotaExceeded, detail))
-        }
+        DatasetPut::TooMany => Err(too_many()),
     }
+}
+
+/// Refuses what the ledger is going to refuse, before the content is kept: nothing would name it.
+async fn refuse_early(
+    api: &Api,
+    principal: &Principal,
+    name: &str,
+    expected: Option<u32>,
+) -> Result<(), Problem> {
+    let latest = api.app.store.dataset(principal.tenant, name, None).await?;
+    if let Some(expected) = expected
+        && latest.as_ref().is_none_or(|latest| latest.version != expected)
+    {
+        return Err(moved(name, latest));
+    }
+    if latest.is_none() && api.app.store.datasets(principal.tenant).await?.len() >= DATASETS_PER_TENANT {
+        return Err(too_many());
+    }
+    Ok(())
+}
+
+fn too_many() -> Problem {
+    let detail = format!("the tenant has {DATASETS_PER_TENANT} datasets, as many as it may");
+    Problem::new(Code::QuotaExceeded, detail)
 }
 
 /// The table that a request carries.

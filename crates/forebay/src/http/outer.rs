@@ -10,7 +10,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use forebay_core::limits::REQUEST_HEAD_BYTES;
 use forebay_core::time::Millis;
-use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, StatusCode};
 use tokio::time::Instant;
@@ -74,6 +74,9 @@ async fn finish(State(api): State<Api>, mut request: Request, next: Next) -> Res
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let response = if head_bytes(&request) > REQUEST_HEAD_BYTES {
         head_too_large().into_response()
+    } else if request.headers().get_all(HOST).iter().nth(1).is_some() {
+        // Who stands between may have read the other one (RFC 9112, section 3.2).
+        Problem::new(Code::InvalidParameter, "the request has more than one header `Host`").into_response()
     } else {
         next.run(request).await
     };

@@ -45,7 +45,9 @@ async fn by_default(app: &App, due: DueReview, what: What) {
     match review::decide(app, asked).await {
         // Decided, cancelled or taken by somebody since it was read.
         Ok(_) | Err(Refused::Review(_) | Refused::Schema(_)) => {}
-        Err(Refused::Unreadable(reason)) => warn!(reason, job = %due.job_id, "could not be decided"),
+        Err(Refused::Unreadable(reason) | Refused::TooSoon(reason)) => {
+            warn!(reason, job = %due.job_id, "could not be decided")
+        }
         Err(Refused::Store(error)) => warn!(%error, job = %due.job_id, "could not be decided"),
     }
 }
@@ -75,7 +77,7 @@ mod tests {
         what(&due).map(|what| match what {
             What::Approve => "approve",
             What::Reject => "reject",
-            What::Correct(_) | What::Rerun => "something else",
+            What::Correct(_) | What::Rerun(_) => "something else",
         })
     }
 

@@ -24,6 +24,7 @@ struct Case {
     cut: bool,
     now: Timestamp,
     datasets: Arc<[Dataset]>,
+    unreadable: Arc<[String]>,
 }
 
 /// Evaluates an answer for the journal. `cut` says that it was stopped at its limit; `of` is the job that is known to
@@ -35,13 +36,22 @@ pub(super) async fn entry(
     cut: bool,
     of: Option<JobId>,
 ) -> Result<Entry, String> {
+    // One that can't be read is a doubt, whereas a second try would have to pay for a second answer.
+    let (datasets, unreadable) = match &prepared.task.kind {
+        TaskKind::Extract(extraction) => {
+            let (tables, store) = (&worker.app.tables, worker.app.store.as_ref());
+            tables.of_policy(store, prepared.work.tenant, &extraction.policy).await
+        }
+        TaskKind::Llm { .. } => Default::default(),
+    };
     let case = Case {
         task: Arc::clone(&prepared.task),
         document: Arc::clone(&prepared.document),
         answer: answer.into(),
         cut,
         now: worker.app.store.now(),
-        datasets: datasets(worker, prepared).await.into(),
+        datasets: datasets.into(),
+        unreadable: unreadable.into(),
     };
     let mut seen = of;
     let mut evaluation = case.clone().evaluate(seen).await?;
@@ -57,20 +67,6 @@ pub(super) async fn entry(
         seen,
     };
     Ok(Entry::Extraction { answer: answer.to_owned(), evaluation, against })
-}
-
-/// The datasets that the task's policy names, as they are now. One that can't be read is left out, as one that is not
-/// there: that is a finding, and a person's to decide, whereas a second try would have to pay for a second answer.
-async fn datasets(worker: &Worker, prepared: &Prepared) -> Vec<Dataset> {
-    let TaskKind::Extract(extraction) = &prepared.task.kind else { return Vec::new() };
-    let mut datasets = Vec::new();
-    for name in extraction.policy.datasets() {
-        match worker.app.tables.latest(worker.app.store.as_ref(), prepared.work.tenant, name).await {
-            Ok(dataset) => datasets.extend(dataset),
-            Err(failure) => error!(%failure, job = %prepared.work.job_id, "a dataset can't be read"),
-        }
-    }
-    datasets
 }
 
 /// The other job that has succeeded with the same fingerprint. The commit looks again, in its own transaction; here it
@@ -98,8 +94,12 @@ impl Case {
     fn evaluated(&self, seen: Option<JobId>) -> Evaluation {
         let TaskKind::Extract(extraction) = &self.task.kind else { return Evaluation::default() };
         let seen = seen.map(|job| job.to_string());
-        let references =
-            References { today: self.now.date(), datasets: &self.datasets, seen: seen.as_deref() };
+        let references = References {
+            today: self.now.date(),
+            datasets: &self.datasets,
+            unreadable: &self.unreadable,
+            seen: seen.as_deref(),
+        };
         extract::evaluate(
             &self.answer,
             self.cut,

@@ -64,7 +64,7 @@ const MODULES: &[Row] = &[
     ),
     Row(
         "review",
-        &["accept", "app"],
+        &["accept", "app", "revisions"],
         STORE,
         "decides for persons and for due times alike, whoever asks; plans a rerun in the form that `accept` plans a job",
     ),

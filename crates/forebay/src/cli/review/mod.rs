@@ -9,7 +9,7 @@ mod walk;
 
 use clap::{Args, Subcommand};
 use forebay_core::id::JobId;
-use forebay_core::time::Millis;
+use forebay_core::time::{Millis, Timestamp};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ enum ReviewCommand {
     /// Refuses the output: the job fails
     Reject(DecideArgs),
     /// Has the machines do it again
-    Rerun(DecideArgs),
+    Rerun(RerunArgs),
     /// Prints what persons have decided as JSON lines: an evaluation set
     Export(ExportArgs),
 }
@@ -98,6 +98,19 @@ struct DecideArgs {
     /// The job's version that was looked at [default: the one there is now]
     #[arg(long, value_name = "N")]
     version: Option<u64>,
+}
+
+/// A rerun.
+#[derive(Debug, Clone, Args)]
+struct RerunArgs {
+    #[command(flatten)]
+    decide: DecideArgs,
+    /// How long the machines have: 10m, 2h [default: the task's]
+    #[arg(long, value_parser = duration, value_name = "SPAN")]
+    ttl: Option<Millis>,
+    /// Until when they have time, as 2026-12-01T10:00:00Z
+    #[arg(long, value_name = "TIME", conflicts_with = "ttl")]
+    deadline: Option<Timestamp>,
 }
 
 /// Walks through the queue, or does what is asked for.
@@ -137,22 +150,35 @@ async fn one(command: ReviewCommand, client: Client, output: &Output) -> Result<
             held(&claim(&client, &job.to_string(), span).await?, output)?;
         }
         ReviewCommand::Release { job } => held(&release(&client, &job.to_string()).await?, output)?,
-        ReviewCommand::Approve(args) => decide(&client, &args, "approve", output).await?,
-        ReviewCommand::Reject(args) => decide(&client, &args, "reject", output).await?,
-        ReviewCommand::Rerun(args) => decide(&client, &args, "rerun", output).await?,
+        ReviewCommand::Approve(args) => decide(&client, &args, "approve", None, output).await?,
+        ReviewCommand::Reject(args) => decide(&client, &args, "reject", None, output).await?,
+        ReviewCommand::Rerun(args) => {
+            let ttl = args.ttl.map(|span| ("ttl_ms", json!(span)));
+            let time = ttl.or(args.deadline.map(|at| ("deadline", json!(at))));
+            decide(&client, &args.decide, "rerun", time, output).await?;
+        }
         ReviewCommand::Correct(args) => correction::run(&client, &args, output).await?,
         ReviewCommand::Export(args) => export::run(&client, &args, output).await?,
     }
     Ok(Exit::Done)
 }
 
-async fn decide(client: &Client, args: &DecideArgs, name: &str, output: &Output) -> Result<(), CliError> {
+async fn decide(
+    client: &Client,
+    args: &DecideArgs,
+    name: &str,
+    time: Option<(&str, Value)>,
+    output: &Output,
+) -> Result<(), CliError> {
     let job = args.job.to_string();
     let seen = match args.version {
         Some(version) => version,
         None => version(&fetch(client, &job).await?),
     };
-    let body = decision(name, seen, None, args.comment.as_deref());
+    let mut body = decision(name, seen, None, args.comment.as_deref());
+    if let Some((member, value)) = time {
+        body[member] = value;
+    }
     decided(&send(client, &job, &body).await?, output)
 }
 

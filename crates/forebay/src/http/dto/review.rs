@@ -5,7 +5,7 @@ use forebay_core::review::{FieldChange, fields};
 use forebay_core::time::Timestamp;
 use forebay_store::record::{AuditRecord, Decided, DecisionRecord, ReviewClaim, ReviewEntry, ReviewRecord};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::job::JobFailure;
@@ -281,21 +281,37 @@ impl ReviewDecided {
     }
 }
 
-/// A decision. Only its shape: the body is read member by member.
-#[derive(Debug, Serialize, ToSchema)]
+/// A decision. Only its name: the body is read member by member, and [`by_decision`] is its schema.
+#[derive(ToSchema)]
 #[schema(as = ReviewDecisionRequest)]
-pub(in crate::http) struct DecisionBody {
-    #[schema(schema_with = shapes::decision)]
-    decision: String,
-    /// The job's version that is decided about, as the review shows it.
-    #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
-    state_version: u64,
-    /// The right output, with `correct` and only there. It must satisfy the task's schema.
-    #[schema(required = false)]
-    output: Value,
-    /// What there is to say about it; of a rejection, why the job fails.
-    #[schema(schema_with = shapes::text::<2000>, required = false)]
-    comment: Option<String>,
+pub(in crate::http) struct DecisionBody {}
+
+/// The schema of a decision: each has members of its own.
+pub(in crate::http) fn by_decision() -> Value {
+    let comment = serde_json::to_value(shapes::text::<2000>()).unwrap_or_default();
+    let seen = json!({"type": "integer", "minimum": 0, "maximum": i64::MAX,
+        "description": "The job's version that is decided about, as the review shows it."});
+    let one = |decisions: &[&str], required: &[&str], more: Value| {
+        let mut properties = json!({"decision": {"type": "string", "enum": decisions}, "state_version": seen, "comment": comment});
+        if let (Some(properties), Value::Object(more)) = (properties.as_object_mut(), more) {
+            properties.extend(more);
+        }
+        let required: Vec<_> = ["decision", "state_version"].iter().chain(required).collect();
+        json!({"type": "object", "required": required, "properties": properties})
+    };
+    let output = json!({"description": "The right output. It must satisfy the task's schema."});
+    let ttl = json!({"type": "integer", "minimum": 1, "maximum": i64::MAX, "description": "How long the machines have, from now."});
+    let deadline =
+        json!({"type": "string", "format": "date-time", "description": "Until when the machines have time."});
+    json!({
+        "description": "What is decided about a review: `comment` says why; of a rejection it is why the job fails.",
+        "oneOf": [
+            one(&["approve", "reject"], &[], json!({})),
+            one(&["correct"], &["output"], json!({"output": output})),
+            one(&["rerun"], &[], json!({"ttl_ms": ttl})),
+            one(&["rerun"], &["deadline"], json!({"deadline": deadline})),
+        ],
+    })
 }
 
 /// A claim. Only its shape: the body is read member by member.

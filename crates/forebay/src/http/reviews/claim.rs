@@ -1,6 +1,7 @@
 use axum::Json;
 use axum::extract::State;
 use forebay_core::id::JobId;
+use forebay_core::limits::CLAIM_SECONDS;
 use forebay_core::request::whole_number;
 use forebay_core::time::Millis;
 use forebay_store::record::{ReviewRecord, ReviewRefused};
@@ -17,7 +18,7 @@ use crate::http::problem::Problem;
 /// How long a reviewer holds a review when nothing is said.
 const DEFAULT_SPAN: Millis = Millis::from_secs(15 * 60);
 const SHORTEST: Millis = Millis::from_secs(1);
-const LONGEST: Millis = Millis::from_secs(8 * 3_600);
+const LONGEST: Millis = Millis::from_secs(CLAIM_SECONDS);
 
 /// `POST /v1/reviews/{job_id}/claim`
 pub(super) async fn claim(

@@ -3,6 +3,9 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use forebay_core::id::JobId;
 use forebay_core::lifecycle::Refusal;
+use forebay_core::limits::COMMENT_CHARS;
+use forebay_core::request::{When, whole_number};
+use forebay_core::time::Millis;
 use forebay_store::record::ReviewRefused;
 use http::HeaderValue;
 use serde_json::Value;
@@ -16,9 +19,6 @@ use crate::http::headers::IDEMPOTENT_REPLAYED;
 use crate::http::params::{NoParams, PathId};
 use crate::http::problem::{Code, Problem};
 use crate::review::{self, Asked, Refused, What};
-
-/// Characters of a comment.
-const COMMENT_CHARS: usize = 2_000;
 
 /// `POST /v1/reviews/{job_id}`
 pub(super) async fn decide(
@@ -80,24 +80,41 @@ fn wanted(body: Value) -> Result<Wanted, Problem> {
         known.into_iter().find(|name| value.as_str() == Some(name))
     });
     let version = "the job's version that is decided about, a whole number";
-    let seen = fields.required("state_version", version, |value| {
-        u64::try_from(forebay_core::request::whole_number(value)?).ok()
-    });
+    let seen = fields.required("state_version", version, |value| u64::try_from(whole_number(value)?).ok());
     let corrects = decision == Some("correct");
     let output = if corrects {
         fields.required("output", "the right output", |value| Some(value.clone()))
     } else {
         fields.optional("output", "no output: only `correct` takes one", |_| None)
     };
+    let until = until(&mut fields, decision == Some("rerun"));
     let comment = fields.text("comment", COMMENT_CHARS);
     fields.end()?;
     let what = match decision.unwrap_or_default() {
         "approve" => What::Approve,
         "correct" => What::Correct(output.unwrap_or_default()),
         "reject" => What::Reject,
-        _ => What::Rerun,
+        _ => What::Rerun(until),
     };
     Ok(Wanted { what, seen: seen.unwrap_or_default(), comment })
+}
+
+/// Until when the machines have time to do it again.
+fn until(fields: &mut Fields, is_rerun: bool) -> Option<When> {
+    if !is_rerun {
+        for name in ["deadline", "ttl_ms"] {
+            fields.optional(name, "nothing: only `rerun` takes a time", |_| None::<()>);
+        }
+        return None;
+    }
+    let deadline = fields.time("deadline").map(When::At);
+    let ttl = fields.optional("ttl_ms", "a whole number of milliseconds from 1", |value| {
+        whole_number(value).filter(|millis| *millis > 0).map(Millis::new).map(When::In)
+    });
+    if deadline.is_some() && ttl.is_some() {
+        fields.invalid("ttl_ms", "give `deadline` or `ttl_ms`, not both");
+    }
+    deadline.or(ttl)
 }
 
 #[cfg(test)]
@@ -128,6 +145,12 @@ mod tests {
             (json!({"decision": "approve", "state_version": -1}), "invalid_member"),
             (json!({"decision": "approve", "state_version": 7, "output": {}}), "invalid_member"),
             (json!({"decision": "reject", "state_version": 7, "comment": " "}), "invalid_member"),
+            (json!({"decision": "reject", "state_version": 7, "ttl_ms": 60_000}), "invalid_member"),
+            (json!({"decision": "rerun", "state_version": 7, "ttl_ms": 0}), "invalid_member"),
+            (
+                json!({"decision": "rerun", "state_version": 7, "ttl_ms": 1, "deadline": "2026-12-01T10:00:00Z"}),
+                "invalid_member",
+            ),
             (json!({"decision": "reject", "state_version": 7, "reason": "x"}), "unknown_member"),
             (json!("approve"), "invalid_member"),
         ] {

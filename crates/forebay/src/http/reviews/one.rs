@@ -1,7 +1,7 @@
 use axum::Json;
 use axum::extract::State;
 use forebay_core::id::JobId;
-use forebay_core::limits::LIST_PAGE;
+use forebay_core::limits::{LIST_PAGE, REVIEW_TEXT_CHARS};
 use forebay_store::record::{AuditAction, AuditQuery};
 
 use crate::http::api::Api;
@@ -11,10 +11,7 @@ use crate::http::dto::{ReviewDetail, ReviewStep, read};
 use crate::http::jobs::stored;
 use crate::http::params::{NoParams, PathId};
 use crate::http::problem::Problem;
-use crate::review;
-
-/// Characters of a document's text that a review shows; the whole document stands under its own address.
-const TEXT_CHARS: usize = 1_000_000;
+use crate::review::{self, Refused};
 
 /// `GET /v1/reviews/{job_id}`
 pub(super) async fn one(
@@ -31,8 +28,16 @@ pub(super) async fn one(
         None => None,
     };
     let memory = memory(&api).await?;
-    let text = review::text(&api.app, &job).await?;
-    let review = ReviewDetail::new(review, store.now()).with_output(output).with_text(text, TEXT_CHARS);
+    let text = match review::text(&api.app, &job).await {
+        Ok(text) => text,
+        Err(Refused::Unreadable(reason)) => {
+            tracing::error!(reason, job = %id, "the text beside a review can't be read");
+            None
+        }
+        Err(refused) => return Err(refused.into()),
+    };
+    let review =
+        ReviewDetail::new(review, store.now()).with_output(output).with_text(text, REVIEW_TEXT_CHARS);
     drop(memory);
     Ok(Json(review.with_history(history(&api, principal.tenant, id).await?)))
 }

@@ -55,6 +55,25 @@ async fn a_dataset_has_versions_and_its_content_has_the_digest_that_it_says() {
     assert_eq!(bench.get(&key, "/v1/datasets/suppliers/content?version=0").await.code(), "invalid_parameter");
 }
 
+#[tokio::test]
+async fn what_is_refused_leaves_no_content() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &SCOPES).await;
+    put(&bench, &key, "text/csv", SUPPLIERS).await;
+    let blobs = || {
+        let folders = std::fs::read_dir(bench._folder.path().join("blobs")).unwrap();
+        folders
+            .map(|folder| std::fs::read_dir(folder.unwrap().path()).map_or(1, Iterator::count))
+            .sum::<usize>()
+    };
+    let before = blobs();
+    let moved = put_if(&bench, &key, "text/csv", "name\nAcme\n", "if-match", "\"7\"").await;
+    assert_eq!((moved.status, moved.code()), (StatusCode::CONFLICT, "conflict"), "{}", moved.body);
+    assert_eq!(blobs(), before);
+    let right = put_if(&bench, &key, "text/csv", "name\nAcme\n", "if-match", "\"1\"").await;
+    assert_eq!((right.status, blobs()), (StatusCode::CREATED, before + 1));
+}
+
 /// I27: also for master data.
 #[tokio::test]
 async fn another_tenant_sees_nothing_of_it() {

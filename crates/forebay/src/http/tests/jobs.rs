@@ -1,6 +1,33 @@
 use super::*;
 
 #[tokio::test]
+async fn a_text_counts_in_the_estimate_as_its_document_does() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Submit, Scope::Read, Scope::Inspect]).await;
+    let text = "An invoice. ".repeat(2_000);
+    let upload = asked(&key, "POST", "/v1/documents").header("content-type", "text/plain");
+    let document =
+        bench.send(upload.body(Body::from(text.clone())).unwrap()).await.body["document_id"].clone();
+    let summary = async |input: Value| {
+        let job = bench.post(&key, "/v1/jobs", &json!({"task": "invoice", "input": input})).await;
+        let path = format!(
+            "/v1/jobs/{}/steps",
+            job.body["job_id"].as_str().unwrap_or_else(|| panic!("{}", job.body))
+        );
+        bench.get(&key, &path).await.body["data"][0]["summary"].clone()
+    };
+    let (inline, uploaded) =
+        (summary(json!({"text": text})).await, summary(json!({"document": document})).await);
+    assert_eq!(inline, uploaded);
+    let huge = json!({"task": "invoice", "input": {"text": "x".repeat(3_000_000)}});
+    let refused = bench.post(&key, "/v1/jobs", &huge).await;
+    assert_eq!(
+        (refused.code(), &refused.body["errors"][0]["pointer"]),
+        ("invalid_member", &json!("/input/text"))
+    );
+}
+
+#[tokio::test]
 async fn a_job_is_submitted_once() {
     let bench = Bench::new().await;
     let key = bench.key("default", &[Scope::Submit, Scope::Read]).await;

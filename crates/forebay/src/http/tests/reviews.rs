@@ -189,6 +189,56 @@ async fn a_rejection_fails_the_job_and_a_rerun_queues_it_again() {
 }
 
 #[tokio::test]
+async fn a_rerun_may_have_a_time_of_its_own() {
+    let bench = Bench::new().await;
+    let key = bench.reviewer("anna").await;
+    let job = bench.in_review(&key).await;
+    let rerun = async |time: Value| {
+        let mut body = json!({"decision": "rerun", "state_version": 3});
+        body.as_object_mut().unwrap().extend(time.as_object().unwrap().clone());
+        bench.decide(&key, &job, body).await
+    };
+    for late in [json!({"ttl_ms": 1}), json!({"deadline": "2020-01-01T00:00:00Z"})] {
+        let refused = rerun(late).await;
+        assert_eq!((refused.status, refused.code()), (StatusCode::BAD_REQUEST, "invalid_member"));
+        assert_eq!(refused.body["errors"][0]["pointer"], "/deadline", "{}", refused.body);
+    }
+    let done = rerun(json!({"deadline": "2100-01-01T00:00:00Z"})).await;
+    assert_eq!(done.body["state"], "READY", "{}", done.body);
+    let view = bench.get(&key, &format!("/v1/jobs/{job}")).await.body;
+    assert_eq!(view["deadline"], "2100-01-01T00:00:00.000Z");
+    let again = rerun(json!({"deadline": "2100-01-01T00:00:00Z"})).await;
+    assert_eq!(again.header("idempotent-replayed"), Some("true"), "{}", again.body);
+    assert_eq!(rerun(json!({"deadline": "2100-01-01T00:00:01Z"})).await.code(), "conflict", "another time");
+}
+
+#[tokio::test]
+async fn what_can_not_be_read_any_more_is_named_and_can_still_be_rejected() {
+    let bench = Bench::new().await;
+    let key = bench.reviewer("anna").await;
+    // Too large for a row, so that it is lost with its blob.
+    let text = format!("{INVOICE}{}", " ".repeat(70_000));
+    let job = bench.post(&key, "/v1/jobs", &json!({"task": "invoice", "input": {"text": text}})).await;
+    let job = job.body["job_id"].as_str().unwrap_or_else(|| panic!("{}", job.body)).to_owned();
+    bench.commit_one(Outcome::Succeeded, bench.doubt()).await;
+    let output = bench.review(&key, &job).await["output"].clone();
+    for folder in std::fs::read_dir(bench._folder.path().join("blobs")).unwrap() {
+        std::fs::remove_dir_all(folder.unwrap().path()).unwrap();
+    }
+    for body in [
+        json!({"decision": "correct", "state_version": 3, "output": output}),
+        json!({"decision": "rerun", "state_version": 3}),
+    ] {
+        let refused = bench.decide(&key, &job, body).await;
+        assert_eq!((refused.status, refused.code()), (StatusCode::CONFLICT, "conflict"), "{}", refused.body);
+        assert!(refused.body["detail"].as_str().unwrap().contains("approve or reject"), "{}", refused.body);
+    }
+    assert_eq!(bench.review(&key, &job).await.get("document_text"), None, "the rest is shown all the same");
+    let reject = json!({"decision": "reject", "state_version": 3});
+    assert_eq!(bench.decide(&key, &job, reject).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn whoever_holds_a_review_is_named_to_others() {
     let bench = Bench::new().await;
     let (anna, bert) = (bench.reviewer("anna").await, bench.reviewer("bert").await);
