@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use forebay_core::definition::Credential;
 use forebay_store::Store;
 use forebay_store::blob::Blobs;
+use secrecy::SecretString;
 
 use crate::config::Settings;
 use crate::datasets::Tables;
@@ -28,4 +30,27 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// Background tasks, and the word to stop.
     pub tasks: Tasks,
+}
+
+/// The key that a provider is called with, read when it is needed, so that a rotated one is used at once.
+///
+/// # Errors
+///
+/// When it is not there, or empty; names its place, and never what is in it.
+pub fn secret(credential: &Credential) -> Result<SecretString, String> {
+    let (place, found) = match credential {
+        Credential::Env(name) => (
+            format!("the environment variable {name}"),
+            std::env::var(name).map_err(|_| "is not set".to_owned()),
+        ),
+        Credential::File(path) => {
+            let read = std::fs::read_to_string(path).map_err(|error| format!("can't be read: {error}"));
+            (format!("the file {path}"), read)
+        }
+    };
+    let key = found.and_then(|found| match found.trim() {
+        "" => Err("is empty".to_owned()),
+        key => Ok(SecretString::from(key.to_owned())),
+    });
+    key.map_err(|wrong| format!("{place}, which holds the provider's key, {wrong}"))
 }

@@ -25,7 +25,11 @@ impl FileLock {
             .truncate(false)
             .write(true)
             .open(&lock_path)
-            .map_err(|error| StoreError::Unavailable(format!("{}: {error}", lock_path.display())))?;
+            .map_err(|error| {
+                let why =
+                    "the folder of a database has to be there, and to take files of the user who runs this";
+                StoreError::Unavailable(format!("{}: {error}: {why}", lock_path.display()))
+            })?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.display().to_string() }),

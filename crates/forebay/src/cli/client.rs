@@ -36,6 +36,8 @@ pub struct Client {
     http: reqwest::Client,
     base: Url,
     key: Option<SecretString>,
+    /// Why there is no key, where there is none.
+    without_key: String,
 }
 
 /// A request before it is sent.
@@ -178,7 +180,14 @@ impl Client {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(|error| CliError::failed("can't set up HTTP", &error))?;
-        Ok(Self { http, base, key })
+        Ok(Self { http, base, key, without_key: String::new() })
+    }
+
+    /// The same, knowing what to say when a key is missing.
+    #[must_use]
+    pub fn without_key(mut self, reason: String) -> Self {
+        self.without_key = reason;
+        self
     }
 
     /// Whether there is a key to send.
@@ -222,7 +231,7 @@ impl Client {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
         if status.is_client_error() || status.is_server_error() {
-            return Err(refused(status, &headers, &body));
+            return Err(self.refused(ask, status, &headers, &body));
         }
         Ok(Answer { status, headers, body })
     }
@@ -252,7 +261,7 @@ impl Client {
             return Ok(response);
         }
         let body = response.bytes().await.unwrap_or_default();
-        Err(refused(status, &headers, &body).error)
+        Err(self.refused(ask, status, &headers, &body).error)
     }
 
     fn request(&self, ask: &Ask) -> Result<reqwest::RequestBuilder, CliError> {
@@ -281,8 +290,27 @@ impl Client {
         Ok(url)
     }
 
+    /// What an answer that is none means, with what only this side knows.
+    fn refused(&self, ask: &Ask, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failed {
+        let request_id = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
+        let query: Vec<_> = ask.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        let address = format!("/{}{mark}{}", ask.path.join("/"), query.join("&"));
+        let mut problem = Problem::of(status, body, request_id).at(&address);
+        if problem.is("unauthorized") && self.key.is_none() && !self.without_key.is_empty() {
+            problem.detail = Some(self.without_key.clone());
+        }
+        refused(problem, headers)
+    }
+
     fn unreachable(&self, error: &reqwest::Error) -> Failed {
-        let reason = if error.is_timeout() { "no answer in time".to_owned() } else { root_cause(error) };
+        let reason = match root_cause(error) {
+            _ if error.is_timeout() => "no answer in time".to_owned(),
+            cause if cause.contains("InvalidContentType") => {
+                "no TLS is spoken there; write http://".to_owned()
+            }
+            cause => cause,
+        };
         let url = self.base.as_str().trim_end_matches('/').to_owned();
         // Where nobody listens, nobody will a moment later; a connection that broke may be made again.
         let repeat_after = (!error.is_connect() && !error.is_timeout()).then_some(Duration::from_millis(300));
@@ -302,9 +330,7 @@ impl From<CliError> for Failed {
     }
 }
 
-fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failed {
-    let request_id = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
-    let problem = Problem::of(status, body, request_id);
+fn refused(problem: Problem, headers: &HeaderMap) -> Failed {
     let hint = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let hint = hint.map(Duration::from_secs).filter(|hint| *hint <= LONGEST_HINT);
     let passes = problem.is("rate_limited") || problem.is("overloaded");
@@ -359,8 +385,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(RETRY_AFTER, HeaderValue::from_static("7"));
         let pause = |code: &str, headers: &HeaderMap| {
-            let body = serde_json::json!({ "code": code }).to_string();
-            refused(StatusCode::TOO_MANY_REQUESTS, headers, body.as_bytes()).repeat_after
+            let problem = Problem { code: Some(code.to_owned()), ..Problem::default() };
+            refused(problem, headers).repeat_after
         };
         assert_eq!(pause("overloaded", &headers), Some(Duration::from_secs(7)));
         assert_eq!(pause("budget_exhausted", &headers), None);

@@ -49,7 +49,13 @@ impl Connection {
     pub fn client(&self) -> Result<Client, CliError> {
         let url = self.address()?;
         let key = self.key(&url, std::env::var(KEY_VARIABLE).ok())?;
-        Client::new(url, key)
+        let without = match database_path(&self.store) {
+            Ok(database) if is_loopback(&url) => {
+                format!("{KEY_VARIABLE} is not set, and there is no {}", admin_key_file(&database).display())
+            }
+            _ => format!("{KEY_VARIABLE} is not set"),
+        };
+        Ok(Client::new(url, key)?.without_key(without))
     }
 
     /// The server's address.
@@ -58,6 +64,10 @@ impl Connection {
     ///
     /// When it is no address of HTTP.
     pub fn address(&self) -> Result<Url, CliError> {
+        if self.url.trim().is_empty() {
+            let fix = "unset FOREBAY_URL, or write it like http://127.0.0.1:7120";
+            return Err(CliError::usage("the address of the server (--url or FOREBAY_URL) is empty", fix));
+        }
         let url = Url::parse(&self.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         url.filter(Url::has_host).ok_or_else(|| {
             let problem = format!("`{}` is no address of a server", self.url);
@@ -74,7 +84,8 @@ impl Connection {
             return Ok(None);
         }
         let database = database_path(&self.store).map_err(|refusal| {
-            CliError::usage(format!("store `{}`: {}", self.store, refusal.problem), "write sqlite:PATH")
+            let fix = "unset FOREBAY_STORE, or write sqlite:PATH (--store or FOREBAY_STORE)";
+            CliError::usage(format!("store `{}`: {}", self.store, refusal.problem), fix)
         })?;
         read_key(&admin_key_file(&database))
     }

@@ -1,9 +1,9 @@
 //! `forebay doctor`: looks at everything that must be right, and says what is not.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args;
-use forebay_core::definition::{Credential, Provider};
 use forebay_store::{StoreError, sqlite};
 use serde_json::{Value, json};
 
@@ -15,7 +15,6 @@ use super::output::{Mark, Output};
 use super::progress;
 use super::table::{self, Show, cell};
 use crate::config::{admin_key_file, database_path};
-use crate::definitions::{self, Variables};
 
 /// Arguments of `forebay doctor`.
 #[derive(Debug, Clone, Args)]
@@ -50,9 +49,10 @@ pub async fn run(args: DoctorArgs, output: &Output) -> Result<Exit, CliError> {
         }
         Err(error @ CliError::Unreachable { .. }) => {
             let mark = if is_loopback(&url) { Mark::Warn } else { Mark::Fail };
-            findings.push(found(mark, "server", error.to_string()));
-            if let Some(database) = database.clone().filter(|_| is_loopback(&url)) {
-                findings.push(examine_database(database).await);
+            let server = found(mark, "server", error.to_string());
+            match database.clone().filter(|_| is_loopback(&url)) {
+                Some(database) => findings.extend(judged(server, examine_database(database).await)),
+                None => findings.push(server),
             }
         }
         Err(error) => findings.push(found(Mark::Fail, "server", format!("{url} is not well: {error}"))),
@@ -60,6 +60,12 @@ pub async fn run(args: DoctorArgs, output: &Output) -> Result<Exit, CliError> {
     findings.extend(database.as_deref().and_then(examine_key_file));
     spinner.finish_and_clear();
     show(&findings, output)
+}
+
+/// A database that is well may have no server now; where there is neither, nothing is.
+fn judged(server: Finding, database: Finding) -> [Finding; 2] {
+    let mark = if database.mark == Mark::Ok { server.mark } else { Mark::Fail };
+    [Finding { mark, ..server }, database]
 }
 
 fn show(findings: &[Finding], output: &Output) -> Result<Exit, CliError> {
@@ -85,10 +91,12 @@ async fn examine_server(client: &Client) -> Vec<Finding> {
     findings.push(key_finding(client.has_key(), active.as_ref().err()));
     if let Ok(active) = &active {
         findings.push(revision_finding(active));
-        findings.extend(credential_findings(active, &|name| std::env::var(name).ok()));
     }
     match client.json(Ask::get(&["v1", "pools"])).await {
-        Ok(pools) => findings.extend(pool_findings(&pools)),
+        Ok(pools) => {
+            findings.extend(credential_findings(&pools));
+            findings.extend(pool_findings(&pools));
+        }
         Err(_) if active.is_err() => {}
         Err(error) => findings.push(found(Mark::Warn, "pools", error.to_string())),
     }
@@ -120,32 +128,23 @@ fn revision_finding(active: &Value) -> Finding {
     found(Mark::Ok, "definitions", line)
 }
 
-/// Whether what the definitions say about credentials can be found: seen from here, because the server tells
-/// nobody what its environment holds.
-fn credential_findings(active: &Value, variables: Variables<'_>) -> Vec<Finding> {
-    let source = active.get("source").and_then(Value::as_str).unwrap_or_default();
-    let Ok(definitions) = definitions::load_with(source, &definitions::no_files, variables) else {
-        return vec![found(Mark::Warn, "credentials", "this version can't read the server's definitions")];
+/// Whether the keys of the providers can be read, as the process sees it that answers.
+fn credential_findings(pools: &Value) -> Vec<Finding> {
+    let mut providers = BTreeMap::new();
+    for pool in table::rows(pools) {
+        if let Some(is_found) = pool.get("credential_found").and_then(Value::as_bool) {
+            let why = cell(pool.get("credential_problem"), Show::Plain);
+            providers.insert(cell(pool.get("provider"), Show::Plain), (is_found, why));
+        }
+    }
+    let finding = |(name, (is_found, why)): (String, (bool, String))| {
+        if is_found {
+            found(Mark::Ok, "credential", format!("{name}: the server finds it"))
+        } else {
+            found(Mark::Fail, "credential", format!("{name}: the server does not find it: {why}"))
+        }
     };
-    let providers = definitions.providers.values();
-    providers.filter_map(|provider| credential_finding(provider, variables)).collect()
-}
-
-fn credential_finding(provider: &Provider, variables: Variables<'_>) -> Option<Finding> {
-    let (is_here, place) = match provider.credential.as_ref()? {
-        Credential::Env(name) => (variables(name).is_some_and(|value| !value.is_empty()), name.clone()),
-        Credential::File(path) => (Path::new(path).is_file(), path.clone()),
-    };
-    let name = &provider.name;
-    Some(if is_here {
-        found(Mark::Ok, "credential", format!("{name}: {place} is there"))
-    } else {
-        found(
-            Mark::Warn,
-            "credential",
-            format!("{name}: {place} is not to be seen from here; the server needs it"),
-        )
-    })
+    providers.into_iter().map(finding).collect()
 }
 
 fn pool_findings(pools: &Value) -> Vec<Finding> {
@@ -223,13 +222,30 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_named_and_never_shown() {
-        let active = json!({ "source": definitions::DEFAULT });
-        let there = credential_findings(&active, &|_| Some("https://sk-secret.example/v1".to_owned()));
-        assert!(there.iter().any(|finding| finding.mark == Mark::Ok), "{there:?}");
-        assert!(!format!("{there:?}").contains("sk-secret"), "{there:?}");
-        let absent = credential_findings(&active, &|_| None);
-        assert!(absent.iter().all(|finding| finding.mark == Mark::Warn), "{absent:?}");
+    fn credentials_are_those_of_the_server() {
+        let pools = json!({ "data": [
+            { "name": "a", "provider": "openai", "credential_found": false, "credential_problem": "KEY is not set" },
+            { "name": "b", "provider": "openai", "credential_found": false, "credential_problem": "KEY is not set" },
+            { "name": "c", "provider": "local" },
+            { "name": "d", "provider": "other", "credential_found": true },
+        ] });
+        let findings = credential_findings(&pools);
+        let shown: Vec<_> = findings.iter().map(|finding| (finding.mark, finding.text.as_str())).collect();
+        assert_eq!(
+            shown,
+            [
+                (Mark::Fail, "openai: the server does not find it: KEY is not set"),
+                (Mark::Ok, "other: the server finds it"),
+            ]
+        );
+    }
+
+    #[test]
+    fn neither_server_nor_database_is_a_failure() {
+        let gone = found(Mark::Warn, "server", "gone");
+        let absent = found(Mark::Warn, "database", "absent");
+        assert_eq!(judged(gone.clone(), absent)[0].mark, Mark::Fail);
+        assert_eq!(judged(gone, found(Mark::Ok, "database", "whole"))[0].mark, Mark::Warn);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct GetArgs {
     connection: Connection,
 }
 
-const ATTEMPTS: [Column; 9] = [
+const ATTEMPTS: [Column; 10] = [
     ("ATTEMPT", "/attempt_id", Show::Plain),
     ("STEP", "/step", Show::Plain),
     ("NUMBER", "/number", Show::Plain),
@@ -45,6 +45,7 @@ const ATTEMPTS: [Column; 9] = [
     ("FAILURE", "/failure_class", Show::Plain),
     ("STARTED", "/started_at", Show::Plain),
     ("COST", "/cost_micros", Show::Money),
+    ("WHAT WAS SAID", "/message", Show::Plain),
 ];
 
 const STEPS: [Column; 5] = [
@@ -72,6 +73,9 @@ pub async fn run(args: GetArgs, output: &Output) -> Result<Exit, CliError> {
         Some("steps") => output.table(table::of(table::rows(&answer), &STEPS))?,
         Some(_) => explanation(&answer).iter().try_for_each(|line| output.line(line))?,
         None => description(&answer).iter().try_for_each(|line| output.line(line))?,
+    }
+    if part.is_none() || part == Some("explain") {
+        next_steps(&answer, &job_id).iter().for_each(|step| output.note(step));
     }
     Ok(Exit::Done)
 }
@@ -119,11 +123,24 @@ fn description(job: &Value) -> Vec<String> {
         ("usage", usage(job)),
         ("metadata", metadata(job)),
         ("replay of", text("/replay_of")),
+        ("replayed", text("/replayed_by")),
         ("review", text("/review_url")),
         ("result", result),
     ];
     let given = lines.into_iter().filter(|(_, value)| !value.is_empty());
     given.map(|(name, value)| format!("{name:<10} {value}")).collect()
+}
+
+/// What somebody does next who looks at a job that failed or needs a person.
+pub(super) fn next_steps(job: &Value, job_id: &str) -> Vec<String> {
+    match job.get("state").and_then(Value::as_str).and_then(State::from_name) {
+        Some(State::FailedTerminal) => vec![
+            format!("what the provider said to each try: forebay get {job_id} --attempts"),
+            format!("do it again, once the reason is gone: forebay replay {job_id}"),
+        ],
+        Some(State::ReviewRequired) => vec![format!("decide it: forebay review show {job_id}")],
+        _ => Vec::new(),
+    }
 }
 
 fn attempts(job: &Value) -> String {

@@ -59,6 +59,16 @@ impl Problem {
         Self { status: status.as_u16(), title, detail, request_id, ..read }
     }
 
+    /// The same, naming what was asked for where the server, which must not tell what there is, names nothing.
+    #[must_use]
+    pub fn at(mut self, path: &str) -> Self {
+        if self.is("not_found") && self.detail.as_deref().is_none_or(|detail| detail.contains("nothing here"))
+        {
+            self.detail = Some(format!("{path} is nothing that this key can see"));
+        }
+        self
+    }
+
     /// Whether the code is this one.
     pub fn is(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
@@ -66,7 +76,12 @@ impl Problem {
 
     /// What to do about it, where that is more than reading the message.
     fn fix(&self) -> Option<&'static str> {
-        Some(match self.code.as_deref()? {
+        let Some(code) = self.code.as_deref() else {
+            return Some(
+                "Forebay does not answer so: check FOREBAY_URL, and what stands between here and the server",
+            );
+        };
+        Some(match code {
             "unauthorized" => {
                 "set FOREBAY_KEY to a key of this server (`forebay key create`), or run the command beside the \
                  server's database so that the key of its first start is found"
@@ -83,7 +98,7 @@ impl Problem {
                 "wait for the next period, or raise the budget: `forebay tenant put NAME --budget ...`"
             }
             "rate_limited" | "overloaded" => "try again in a while",
-            "too_large" => "send a smaller file; limits are listed in docs/configuration.md",
+            "too_large" => "send a smaller file; docs/limits.md lists what is allowed",
             "not_finished" => "wait for the job: `forebay watch JOB`",
             "no_result" => "see why: `forebay get JOB`",
             "internal" => "look up the request id in the server's log",
@@ -188,10 +203,12 @@ mod tests {
     fn an_answer_that_is_no_problem_is_shown_as_far_as_it_goes() {
         insta::assert_snapshot!(shown(StatusCode::BAD_GATEWAY, "<html>bad gateway</html>"), @r"
         Bad Gateway
+          fix: Forebay does not answer so: check FOREBAY_URL, and what stands between here and the server
           (502, no code, request req_9)
         ");
         insta::assert_snapshot!(shown(StatusCode::FORBIDDEN, "blocked by\u{1b}[2J policy\n"), @r"
         Forbidden: blocked by␛[2J policy
+          fix: Forebay does not answer so: check FOREBAY_URL, and what stands between here and the server
           (403, no code, request req_9)
         ");
     }

@@ -140,8 +140,10 @@ pub async fn rollback(args: RollbackArgs, output: &Output) -> Result<Exit, CliEr
     // The text of the active revision is kept once, however often it is asked for.
     let answer = client.send(expecting(ask, args.expect)?.repeatable()).await?;
     if args.dry_run {
+        output.note(&format!("the definitions would be those of revision {number}"));
         return trial(&answer.json()?, output);
     }
+    output.note(&format!("the definitions are those of revision {number}"));
     report(&client, &answer.json()?, answer.status == StatusCode::CREATED, output).await
 }
 

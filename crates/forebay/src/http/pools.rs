@@ -12,6 +12,7 @@ use super::dto::{Pool, PoolList, PoolUse};
 use super::params::NoParams;
 use super::problem::Problem;
 use super::route::{Doc, Route, get};
+use crate::app::secret;
 
 /// The routes of pools.
 pub(super) fn routes() -> Vec<Route> {
@@ -41,6 +42,7 @@ fn shown(pool: &definition::Pool, status: Option<&PoolStatus>, now: Timestamp) -
     let (requests, tokens) = Window::new(buckets, in_flight, now).used();
     let cooldown_until = status.and_then(|status| status.cooldown_until).filter(|until| *until > now);
     let cooldown_class = status.and_then(|status| status.cooldown_class).map(|class| class.name());
+    let secret = pool.provider.credential.as_ref().map(secret);
     Pool {
         name: pool.name.clone(),
         provider: pool.provider.name.clone(),
@@ -49,5 +51,7 @@ fn shown(pool: &definition::Pool, status: Option<&PoolStatus>, now: Timestamp) -
         cooldown_class: cooldown_class.filter(|_| cooldown_until.is_some()),
         cooldown_until,
         waiting: status.map_or(0, |status| status.waiting),
+        credential_found: secret.as_ref().map(Result::is_ok),
+        credential_problem: secret.and_then(Result::err),
     }
 }

@@ -1,7 +1,7 @@
 //! The call itself: to whom, with what, and for how long.
 
 use forebay_core::attempt::{AttemptFailure, Outcome};
-use forebay_core::definition::{Credential, Deadlines, Provider, StructuredOutput, TaskKind};
+use forebay_core::definition::{Deadlines, Provider, StructuredOutput, TaskKind};
 use forebay_core::failure::FailureClass;
 use forebay_core::plan::ModelRequest;
 use forebay_core::plan::extract::answer_schema;
@@ -9,11 +9,11 @@ use forebay_core::time::Millis;
 use forebay_gateway::{Call, ChatCall, EmbeddingsCall, Report, ResponseFormat, Target};
 use forebay_store::failpoint;
 use forebay_store::record::Claimed;
-use secrecy::SecretString;
 use serde_json::Value;
 
 use super::Worker;
 use super::execute::Prepared;
+use crate::app::secret;
 
 /// Makes the call that a step is about.
 pub(super) async fn make(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> Report {
@@ -33,28 +33,6 @@ pub(super) async fn make(worker: &Worker, prepared: &Prepared, claimed: &Claimed
 fn target(provider: &Provider) -> Result<Target, String> {
     let api_key = provider.credential.as_ref().map(secret).transpose()?;
     Ok(Target { provider: provider.name.clone(), base_url: provider.base_url.clone(), api_key })
-}
-
-/// The key, read when it is needed, so that a rotated one is used at once.
-fn secret(credential: &Credential) -> Result<SecretString, String> {
-    let found = match credential {
-        Credential::Env(name) => std::env::var(name).map_err(|_| {
-            format!("the environment variable {name}, which holds the provider's key, is not set")
-        }),
-        Credential::File(path) => std::fs::read_to_string(path).map_err(|error| {
-            format!("the file {path}, which holds the provider's key, can't be read: {error}")
-        }),
-    };
-    let found = found?;
-    match found.trim() {
-        "" => Err(match credential {
-            Credential::Env(name) => {
-                format!("the environment variable {name}, which holds the provider's key, is empty")
-            }
-            Credential::File(path) => format!("the file {path}, which holds the provider's key, is empty"),
-        }),
-        key => Ok(SecretString::from(key.to_owned())),
-    }
 }
 
 fn not_called(message: String) -> Report {

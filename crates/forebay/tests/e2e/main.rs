@@ -10,6 +10,7 @@
 
 mod capacity;
 mod command_line;
+mod commands;
 mod crash;
 mod failpoints;
 mod faults;

@@ -31,6 +31,12 @@ pub(in crate::http) struct Pool {
     pub(in crate::http) cooldown_class: Option<&'static str>,
     /// Due jobs of all tenants that wait for it.
     pub(in crate::http) waiting: u64,
+    /// Whether the process that answers can read the provider's key; absent where none is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) credential_found: Option<bool>,
+    /// Why it can't.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) credential_problem: Option<String>,
 }
 
 /// What a pool may take; an absent limit does not limit.

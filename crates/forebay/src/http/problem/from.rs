@@ -145,9 +145,16 @@ impl From<review::Refused> for Problem {
                 });
                 Problem::new(Code::InvalidMember, detail).with_errors(items.collect())
             }
+            review::Refused::TooSoon(message) => {
+                let items = vec![ErrorItem::at("/deadline".to_owned(), message.clone())];
+                Problem::new(Code::InvalidMember, message).with_errors(items)
+            }
             review::Refused::Unreadable(reason) => {
                 error!(reason, "a review can't be decided so");
-                Problem::internal()
+                let detail = format!(
+                    "what this decision needs can't be read any more ({reason}): approve or reject, or submit the work anew"
+                );
+                Problem::new(Code::Conflict, detail)
             }
             review::Refused::Store(failure) => failure.into(),
         }
@@ -166,7 +173,9 @@ impl From<RevisionError> for Problem {
                 definitions(Code::Conflict, &what, &faults)
             }
             RevisionError::Moved { .. } => Problem::new(Code::Conflict, failure.to_string()),
-            RevisionError::Unknown(_) => Problem::not_found(),
+            RevisionError::Unknown(number) => {
+                Problem::new(Code::NotFound, format!("there is no revision {number}"))
+            }
             RevisionError::Store(failure) => failure.into(),
         }
     }

@@ -226,7 +226,8 @@ async fn diff(
 }
 
 async fn find(api: &Api, number: u32) -> Result<RevisionRecord, Problem> {
-    api.app.store.revision(number).await?.ok_or_else(Problem::not_found)
+    let absent = || Problem::new(Code::NotFound, format!("there is no revision {number}"));
+    api.app.store.revision(number).await?.ok_or_else(absent)
 }
 
 /// What a text differs in from a revision.

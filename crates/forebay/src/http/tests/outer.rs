@@ -23,6 +23,42 @@ async fn every_answer_carries_the_id_of_its_request() {
 }
 
 #[tokio::test]
+async fn a_request_has_one_host() {
+    let bench = Bench::new().await;
+    let hosts = |count: usize| {
+        let names = ["a.example", "b.example"].into_iter().take(count);
+        names
+            .fold(Request::get("/livez"), |request, name| request.header("host", name))
+            .body(Body::empty())
+            .unwrap()
+    };
+    assert_eq!(bench.send(hosts(1)).await.status, StatusCode::OK);
+    let two = bench.send(hosts(2)).await;
+    assert_eq!((two.status, two.code()), (StatusCode::BAD_REQUEST, "invalid_parameter"), "{}", two.body);
+}
+
+#[tokio::test]
+async fn pools_say_whether_the_key_of_their_provider_is_found() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Admin]).await;
+    let file = bench._folder.path().join("provider.key");
+    let with_file = definitions::DEFAULT
+        .replace("api_key_env = \"OPENAI_API_KEY\"", &format!("api_key_file = \"{}\"", file.display()));
+    assert_ne!(with_file, definitions::DEFAULT);
+    let apply = asked(&key, "POST", "/v1/revisions").header("content-type", "application/toml");
+    let applied = bench.send(apply.body(Body::from(with_file)).unwrap()).await;
+    assert_eq!(applied.status, StatusCode::CREATED, "{}", applied.body);
+    let pool = async || bench.get(&key, "/v1/pools").await.body["data"][0].clone();
+    let missing = pool().await;
+    assert_eq!(missing["credential_found"], false, "{missing}");
+    assert!(missing["credential_problem"].as_str().unwrap().contains("provider.key"), "{missing}");
+    std::fs::write(&file, "sk-secret\n").unwrap();
+    let found = pool().await;
+    assert_eq!((&found["credential_found"], found.get("credential_problem")), (&json!(true), None));
+    assert!(!found.to_string().contains("sk-secret"));
+}
+
+#[tokio::test]
 async fn unknown_addresses_and_methods_are_problems() {
     let bench = Bench::new().await;
     let absent = bench.get("", "/v1/nothing").await;
