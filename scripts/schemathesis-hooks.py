@@ -3,12 +3,16 @@ cursors the server has given, and whose key asks. Only requests that are valid b
 are meant to be refused stay as they were made."""
 
 import datetime
+import json
 import os
+import pathlib
 import uuid
 
 import schemathesis
 
 DEFINITIONS = open(os.environ["FOREBAY_DEFINITIONS"], encoding="utf-8").read()
+ANSWER = pathlib.Path(__file__).parent.parent / "examples/invoices/coolblue1.answer.json"
+OUTPUT = json.loads(ANSWER.read_text(encoding="utf-8"))["output"]
 DOCUMENT = os.environ["FOREBAY_DOCUMENT"]
 OWN_KEY = os.environ["FOREBAY_KEY_ID"]
 OWN_TENANTS = {"default", "other"}
@@ -68,13 +72,24 @@ def replay_many(body):
     body.pop("metadata", None)
 
 
+def change_many(body):
+    body.pop("cursor", None)
+    body.get("filter", {}).pop("metadata", None)
+
+
 def decision(body):
-    # What time it is, is not in the document.
+    # Neither what time it is nor how long a call of the job's task takes is in the document.
     if "deadline" in body:
         body["deadline"] = later(hours=1)
+    if "ttl_ms" in body:
+        body["ttl_ms"] = 3_600_000
+    # What an output must look like, the schema of the job's task says: all reviews here are of invoices.
+    if body["decision"] == "correct":
+        body["output"] = OUTPUT
 
 
 BODIES = {
+    ("POST", "/v1/dead-letters/change"): change_many,
     ("POST", "/v1/dead-letters/replay"): replay_many,
     ("POST", "/v1/reviews/{job_id}"): decision,
     ("POST", "/v1/jobs/{job_id}/replay"): replay,

@@ -1,9 +1,10 @@
 use forebay_core::id::JobId;
 use forebay_core::job::State;
+use forebay_core::limits::LETTERS;
 use forebay_core::time::Timestamp;
 use forebay_store::record::{Letter, LetterGroup, LetterRecord, LetterState, NoteRecord};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{Job, shapes};
@@ -145,19 +146,32 @@ pub(in crate::http) struct DeadLetterBody {
     note: Option<String>,
 }
 
-/// Many dead letters, and what a person does about them. Only its shape: give `jobs` or `filter`.
-#[derive(Debug, Serialize, ToSchema)]
+/// Many dead letters, and what a person does about them. Only what its schema refers to: [`jobs_or_filter`] is the
+/// schema.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "only its schema is of use")]
 pub(in crate::http) struct LettersBody {
-    /// The jobs that failed.
-    #[schema(schema_with = shapes::job_ids, required = false)]
-    jobs: Option<Vec<String>>,
-    filter: Option<LettersFilter>,
+    filter: LettersFilter,
     set: DeadLetterBody,
-    /// The most, where a filter is given; 1,000 where absent.
-    #[schema(minimum = 1, maximum = 1000)]
-    limit: Option<u64>,
-    /// The `next_cursor` of the call before.
-    cursor: Option<String>,
+}
+
+/// The schema of a change of many: of those that are named, or of those that a filter leaves.
+pub(in crate::http) fn jobs_or_filter() -> Value {
+    let of = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    let mut set = of("DeadLetterBody");
+    set["minProperties"] = json!(1);
+    let id = json!({"type": "string", "pattern": "^job_[0-9a-f]{32}$"});
+    let jobs = json!({"type": "array", "items": id, "minItems": 1, "maxItems": LETTERS, "description": "The jobs that failed."});
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": LETTERS, "description": "The most; 1,000 where absent."});
+    let cursor = json!({"type": "string", "description": "The `next_cursor` of the call before."});
+    json!({
+        "description": "Many dead letters, and what a person does about them.",
+        "oneOf": [
+            {"type": "object", "required": ["jobs", "set"], "properties": {"jobs": jobs, "set": set}},
+            {"type": "object", "required": ["filter", "set"],
+             "properties": {"filter": of("LettersFilter"), "set": set, "limit": limit, "cursor": cursor}},
+        ],
+    })
 }
 
 /// Which dead letters. What is absent excludes nothing. Only its shape.

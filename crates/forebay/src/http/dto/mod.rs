@@ -26,7 +26,7 @@ pub(super) use explain::{Eta, Explanation, Waiting};
 pub(super) use job::{AcceptedJob, Job, JobList, JobResult, SubmitBody, job_url};
 pub(super) use letter::{
     DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, LetterResult, LettersBody, LettersChanged,
-    ReplayBody,
+    ReplayBody, jobs_or_filter,
 };
 pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Usage};
 pub(super) use review::{

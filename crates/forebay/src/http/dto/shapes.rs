@@ -1,7 +1,6 @@
 //! Schemas of members whose bounds are those of their parser.
 
 use forebay_core::failure::FailureClass;
-use forebay_core::limits::LETTERS;
 use forebay_store::record::{BudgetPeriod, LetterState, Scope};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
@@ -54,13 +53,6 @@ pub(super) fn letter_state() -> Schema {
 pub(super) fn any_letter_state() -> Schema {
     let states = LetterState::ALL.map(LetterState::name);
     string().enum_values(Some(states)).description(Some("In this state; `open` where absent.")).into()
-}
-
-/// The ids of up to 1,000 jobs.
-pub(super) fn job_ids() -> Schema {
-    let id = string().pattern(Some("^job_[0-9a-f]{32}$"));
-    let description = Some("The jobs that failed.");
-    ArrayBuilder::new().items(id).min_items(Some(1)).max_items(Some(LETTERS)).description(description).into()
 }
 
 /// A task, with or without a revision.

@@ -76,6 +76,11 @@ async fn change(
         (state.unwrap_or_default(), filter_of(inner, task))
     });
     let wanted = fields.object("set", change_of);
+    if jobs.is_some() {
+        for name in ["limit", "cursor"] {
+            fields.optional(name, "nothing: it goes with `filter`", |_| None::<()>);
+        }
+    }
     let limit = fields.optional("limit", "a number from 1 to 1000", |value| {
         usize::try_from(whole_number(value)?).ok().filter(|limit| (1..=LETTERS).contains(limit))
     });

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::submit::{self, LINES};
-use crate::http::dto::by_decision;
+use crate::http::dto::{by_decision, jobs_or_filter};
 use crate::http::problem::Code;
 
 /// The names of definitions and tenants, as `forebay_core::request::submission::is_name` reads them.
@@ -87,6 +87,7 @@ impl Schemas {
 fn by_hand(name: &str) -> Option<Value> {
     match name {
         submit::SUBMIT => Some(submit::schema()),
+        "LettersBody" => Some(jobs_or_filter()),
         "ReviewDecisionRequest" => Some(by_decision()),
         "BatchJob" => {
             let mut schema = submit::schema();
