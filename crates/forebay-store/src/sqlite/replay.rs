@@ -12,7 +12,8 @@ use super::columns::Columns;
 use super::transaction::Tx;
 use super::{SqliteStore, accept, audit, jobs, letters, save, sql};
 use crate::record::{
-    Accepted, AuditAction, JobRecord, LetterRecord, NewReplay, ReplayQuery, ReplayRefused, ReplaySource,
+    Accepted, AuditAction, JobRecord, LetterRecord, LetterState, NewReplay, ReplayQuery, ReplayRefused,
+    ReplaySource,
 };
 use crate::{Replays, StoreError};
 
@@ -105,7 +106,12 @@ fn note(tx: &Tx<'_>, replay: &NewReplay, letter: &LetterRecord) -> Result<(), St
         action: AuditAction::JobReplay,
         subject: letter.job.id.to_string(),
         before: Some(json!({ "state": letter.state.name() })),
-        after: Some(json!({ "replay": new.id, "revision": new.revision, "reason": replay.reason })),
+        after: Some(json!({
+            "state": LetterState::Replayed.name(),
+            "replay": new.id,
+            "revision": new.revision,
+            "reason": replay.reason,
+        })),
     };
     audit::append(tx, &entry)
 }
