@@ -125,6 +125,38 @@ async fn batch_submits_a_file_and_the_same_file_again_submits_nothing_twice() {
     run(&server, "batch get batch_00000000000000000000000000000000").is(6, &[], &["not_found"]);
 }
 
+/// The process is killed while it sends; whatever it had sent by then, the second one completes.
+#[tokio::test(flavor = "multi_thread")]
+async fn batch_goes_on_where_it_was_killed() {
+    const JOBS: usize = 2_500;
+    let sim = simulator(&json!({})).await;
+    let home = Home::new();
+    let server = Server::start(&home, &sim.base_url());
+    server.apply(&definitions(&sim.base_url(), "", "")).await;
+    let file = home.path().join("jobs.jsonl");
+    let line =
+        |n: usize| json!({"task": "chat", "input": {"prompt": format!("{}", n % 100)}}).to_string() + "\n";
+    std::fs::write(&file, (0..JOBS).map(line).collect::<String>()).unwrap();
+    let submit = ["batch", "submit", path(&file), "--json"];
+    let mut child = Command::new(FOREBAY)
+        .args(submit)
+        .env("FOREBAY_URL", &server.url)
+        .env("FOREBAY_KEY", &server.key)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut seen = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(seen.by_ref().take(1_100).count(), 1_100, "the second call has begun to be told of");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let outcomes = run_with(&server, &submit, "").records();
+    let mut jobs: Vec<_> = outcomes.iter().map(|outcome| outcome["job_id"].as_str().unwrap()).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    assert_eq!(jobs.len(), JOBS, "each line has a job of its own, equal ones too");
+    assert_eq!(run(&server, "jobs --all --json").records().len(), JOBS, "and there is no other");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn batch_waits_for_limits_and_finds_what_was_refused_before() {
     let sim = simulator(&json!({"rules": [{"first_token_ms": 20}]})).await;

@@ -154,6 +154,42 @@ async fn an_answer_is_held_against_the_latest_master_data() {
     assert_eq!(provenance["datasets"], stamp(&second), "the latest at the moment of judging");
 }
 
+/// A correction is held against the master data of its own day, and its provenance says so. A dataset that is there and
+/// can't be read is told from one that is missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correction_names_the_datasets_and_an_unreadable_one_is_named() {
+    let answers = ["1", "2"].map(|number| (number, answer("Coolblue B.V.", number, COOLBLUE)));
+    let desk = Desk::new(&answers, 0).await;
+    let id = desk.submit(&bill("Coolblue B.V.", "1", COOLBLUE)).await;
+    let job = desk.server.settled(&id).await;
+    assert_eq!(job["state"], "REVIEW_REQUIRED", "{job}");
+    let first = desk.suppliers(&json!([{"name": "Coolblue B.V.", "iban": COOLBLUE}])).await;
+    let output = json!({"supplier": "Coolblue B.V.", "number": "1", "iban": COOLBLUE, "total": "717.97"});
+    let correct = json!({"decision": "correct", "state_version": job["state_version"], "output": output});
+    let (status, decided) = desk.server.post(&format!("/v1/reviews/{id}"), &correct).await;
+    assert_eq!((status, &decided["remaining_findings"]), (StatusCode::OK, &json!([])), "{decided}");
+    let result = desk.server.get(&format!("/v1/jobs/{id}/result")).await;
+    let stamp = json!([{"name": "suppliers", "version": first["version"], "digest": first["digest"]}]);
+    assert_eq!(result["provenance"]["datasets"], stamp);
+
+    let second = desk.suppliers(&json!([{"name": "Coolblue B.V.", "iban": QUALITY}])).await;
+    remove(desk.home.path(), second["digest"].as_str().unwrap());
+    let doubts = desk.doubts(&bill("Coolblue B.V.", "2", COOLBLUE)).await;
+    assert_eq!(doubts.len(), 1, "{doubts:?}");
+    assert!(doubts[0].0 == "dataset_missing" && doubts[0].1.contains("can't be read"), "{doubts:?}");
+}
+
+/// Loses the content with this digest.
+fn remove(folder: &std::path::Path, digest: &str) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            remove(&entry, digest);
+        } else if entry.file_name().is_some_and(|name| digest.ends_with(&*name.to_string_lossy())) {
+            std::fs::remove_file(entry).unwrap();
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_invoice_again_is_a_duplicate_that_a_person_decides_about() {
     let desk = Desk::new(&[("1", answer("Coolblue B.V.", "1", COOLBLUE))], 0).await;
