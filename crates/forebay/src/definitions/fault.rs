@@ -55,11 +55,13 @@ pub(super) struct Faults<'s> {
     pub(super) source: &'s Source<'s>,
     /// Each with the place in the definitions where it is to be told.
     found: Vec<((usize, usize), DefinitionFault)>,
+    /// Tables, by section and name, that can't be read as a whole.
+    unread: Vec<(&'static str, String)>,
 }
 
 impl<'s> Faults<'s> {
     pub(super) fn new(source: &'s Source<'s>) -> Self {
-        Self { source, found: Vec::new() }
+        Self { source, found: Vec::new(), unread: Vec::new() }
     }
 
     /// Adds a fault of the member at `path`; where nothing is written there, it stands at what encloses it.
@@ -97,6 +99,17 @@ impl<'s> Faults<'s> {
 
     pub(super) fn push(&mut self, fault: DefinitionFault) {
         self.found.push(((fault.line, fault.column), fault));
+    }
+
+    /// Notes that nothing but its faults is known of a table.
+    pub(super) fn unread(&mut self, section: &'static str, name: &str) {
+        self.unread.push((section, name.to_owned()));
+    }
+
+    /// Those tables of a section.
+    pub(super) fn unread_in(&self, section: &str) -> Vec<String> {
+        let of = self.unread.iter().filter(|(of, _)| *of == section);
+        of.map(|(_, name)| name.clone()).collect()
     }
 
     /// How many there are: a part that adds some while it is read is not ready to use.

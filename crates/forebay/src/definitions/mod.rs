@@ -90,6 +90,10 @@ pub fn load_with(
     let models = model::models(&mut faults, &pools);
     let policies = policy::policies(&mut faults);
     let tasks = task::tasks(&mut faults, &models, &policies, files);
+    providers.check_references(&mut faults, "pools", "provider", "provider");
+    pools.check_references(&mut faults, "models", "pool", "pool");
+    models.check_references(&mut faults, "tasks", "model", "model");
+    policies.check_references(&mut faults, "tasks", "policy", "policy");
     faults.into_result()?;
     Ok(Definitions {
         providers: providers.into_ready(),
@@ -106,6 +110,16 @@ struct Section<T>(BTreeMap<String, Option<Arc<T>>>);
 impl<T> Section<T> {
     fn into_ready(self) -> BTreeMap<String, Arc<T>> {
         self.0.into_iter().filter_map(|(name, meaning)| Some((name, meaning?))).collect()
+    }
+
+    /// Looks at the references of tables that can't be read for another reason: they are wrong all the same.
+    fn check_references(&self, faults: &mut Faults<'_>, section: &str, member: &str, what: &str) {
+        for table in faults.unread_in(section) {
+            let path = [section, &table, member];
+            if let Some(name) = faults.source.text_at(&path).map(str::to_owned) {
+                self.resolve(faults, &path, what, &name);
+            }
+        }
     }
 
     /// What a reference means; a fault when nothing has that name.

@@ -13,7 +13,7 @@ use super::fault::Faults;
 /// of the table, section and name, and what is written in it.
 pub(super) fn section<W: DeserializeOwned, T>(
     faults: &mut Faults<'_>,
-    section: &str,
+    section: &'static str,
     mut ready: impl FnMut(&mut Faults<'_>, &[&str], W) -> Option<T>,
 ) -> Section<T> {
     let names = faults.source.names(section);
@@ -24,6 +24,9 @@ pub(super) fn section<W: DeserializeOwned, T>(
         faults.when(!is_name(&name), &path, rule);
         let (written, wrong) = faults.source.read(&path);
         wrong.into_iter().for_each(|fault| faults.push(fault));
+        if written.is_none() {
+            faults.unread(section, &name);
+        }
         let meaning = written.and_then(|written| ready(faults, &path, written));
         let sound = meaning.filter(|_| faults.count() == before);
         (name, sound.map(Arc::new))

@@ -81,6 +81,11 @@ impl<'s> Source<'s> {
         self.find(path).is_some_and(|place| place.value.is_some())
     }
 
+    /// The text that is written at `path`, if one is.
+    pub(super) fn text_at(&self, path: &[&str]) -> Option<&str> {
+        self.find(path)?.value?.get_ref().as_str()
+    }
+
     /// The member at `path`, if it is written: where its key and where its value stands.
     pub(super) fn spans(&self, path: &[&str]) -> Option<(Range<usize>, Range<usize>)> {
         let place = self.find(path)?;

@@ -60,6 +60,25 @@ fn all_faults_of_one_table_are_told_and_those_in_arrays_have_their_own_place() {
 }
 
 #[test]
+fn a_reference_is_wrong_whatever_else_is() {
+    let source = BASE
+        .replace("provider = \"sim\"", "provider = \"sin\"\nmax_in_flight = \"9\"")
+        .replace("pool = \"sim\"\nprovider_model = \"sim-chat\"", "pool = \"sin\"\nprovider_model = 7")
+        .replace("policy = \"checks\"\ncorrections = 1", "policy = \"cheks\"\ncorrections = \"1\"");
+    let faults = load_alone(&source).map(|_| ()).unwrap_err();
+    let keys: Vec<_> = faults.iter().map(|fault| fault.key.as_str()).collect();
+    let expected = [
+        "pools.sim.provider",
+        "pools.sim.max_in_flight",
+        "models.chat.pool",
+        "models.chat.provider_model",
+        "tasks.invoice.policy",
+        "tasks.invoice.corrections",
+    ];
+    assert_eq!(keys, expected, "{}", said(&faults));
+}
+
+#[test]
 fn faults_inside_texts_have_their_place_in_the_text_or_in_its_file() {
     let broken = "Read\n  {{ document }}\n  {{ customer }} {{ total }}\n";
     let inline =
