@@ -87,6 +87,19 @@ const COLUMNS: [Column; 8] = [
     ("FINISHED", "/finished_at", Show::Plain),
 ];
 
+/// What a list has of each: jobs are counted where one batch is asked for.
+const BRIEF: [Column; 6] = [
+    ("BATCH", "/batch_id", Show::Plain),
+    ("KIND", "/kind", Show::Plain),
+    ("SIZE", "/size", Show::Plain),
+    ("OPEN", "/open", Show::Plain),
+    ("CREATED", "/created_at", Show::Plain),
+    ("FINISHED", "/finished_at", Show::Plain),
+];
+
+/// Batches that are named after a submission.
+const NAMED: usize = 5;
+
 /// Runs the command.
 pub async fn run(args: BatchArgs, output: &Output) -> Result<Exit, CliError> {
     let client = args.connection.client()?;
@@ -94,12 +107,12 @@ pub async fn run(args: BatchArgs, output: &Output) -> Result<Exit, CliError> {
         Action::Submit(submit) => submit.run(&client, output).await,
         Action::List { limit } => {
             let list = client.json(Ask::get(&["v1", "job-batches"]).query("limit", Some(limit))).await?;
-            show(table::rows(&list).to_vec(), output)?;
+            show(table::rows(&list).to_vec(), &BRIEF, output)?;
             Ok(Exit::Done)
         }
         Action::Get { batch } => {
             let batch = client.json(Ask::get(&["v1", "job-batches", &batch.to_string()])).await?;
-            show(vec![batch], output)?;
+            show(vec![batch], &COLUMNS, output)?;
             Ok(Exit::Done)
         }
         Action::Watch(Batches { batches }) => {
@@ -157,19 +170,23 @@ impl SubmitArgs {
             // What a batch refused may have been taken in by a later one: `refused` has what is left.
             return Ok(exit.worst(end_of(&watch(client, &batches, output).await?)));
         }
-        for batch in &batches {
-            output.note(&format!("follow them: forebay batch watch {batch}"));
+        match batches.as_slice() {
+            [] => {}
+            few if few.len() <= NAMED => {
+                output.note(&format!("follow them: forebay batch watch {}", few.join(" ")));
+            }
+            many => output.note(&format!("follow them: forebay batch list --limit {}", many.len().min(200))),
         }
         Ok(exit)
     }
 }
 
-fn show(batches: Vec<Value>, output: &Output) -> Result<(), CliError> {
+fn show(batches: Vec<Value>, columns: &[Column], output: &Output) -> Result<(), CliError> {
     if output.is_json() {
         return batches.iter().try_for_each(|batch| output.record(batch));
     }
     let rows: Vec<_> = batches.into_iter().map(with_jobs).collect();
-    output.table(table::of(&rows, &COLUMNS))
+    output.table(table::of(&rows, columns))
 }
 
 /// With its jobs by state on one line. A replay's size is how many it might have had.
@@ -189,7 +206,7 @@ async fn watch(client: &Client, batches: &[String], output: &Output) -> Result<V
     for batch in batches {
         ended.push(settled(client, batch, output).await?);
     }
-    show(ended.clone(), output)?;
+    show(ended.clone(), &COLUMNS, output)?;
     Ok(ended)
 }
 

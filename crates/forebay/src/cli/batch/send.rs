@@ -56,7 +56,7 @@ impl Sending<'_> {
                     self.show(job, result, &batch, is_known)?;
                 }
             }
-            if later.len() < waiting.len() || pause.is_none() {
+            if decided.iter().any(|(_, result)| result.get("job_id").is_some()) {
                 self.batches.push(batch);
             }
             let Some(pause) = pause.filter(|_| !later.is_empty()) else { return Ok(()) };
