@@ -92,8 +92,10 @@ mod tests {
     #[test]
     fn a_rerun_is_a_new_generation_with_its_own_attempts_and_deadline() {
         let deadline = NOW.after(Millis::from_secs(60));
-        let job = rerun(&job_in(State::ReviewRequired), 5, NOW, deadline).unwrap().job;
-        assert_eq!((job.generation, job.step, job.attempts, job.fence), (2, 1, 0, 3));
+        let put_off = Job { step: 2, deferrals: 7, ..job_in(State::ReviewRequired) };
+        let job = rerun(&put_off, 5, NOW, deadline).unwrap().job;
+        assert_eq!((job.generation, job.step, job.attempts, job.deferrals, job.fence), (2, 1, 0, 0, 3));
+        assert_eq!((job.step_since, job.available_at), (NOW, NOW));
         assert_eq!(job.deadline, deadline);
     }
 }

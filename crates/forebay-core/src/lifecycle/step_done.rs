@@ -46,8 +46,10 @@ mod tests {
 
     #[test]
     fn the_next_step_starts_with_no_attempts() {
-        let next = step_done(&job_in(State::Running), 3, NOW).unwrap().job;
-        assert_eq!((next.step, next.attempts, next.fence), (2, 0, 3));
+        let put_off = Job { deferrals: 7, ..job_in(State::Running) };
+        let next = step_done(&put_off, 3, NOW).unwrap().job;
+        assert_eq!((next.step, next.attempts, next.deferrals, next.fence), (2, 0, 0, 3));
+        assert_eq!((next.step_since, next.available_at), (NOW, NOW));
     }
 
     #[test]

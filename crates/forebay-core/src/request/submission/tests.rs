@@ -187,6 +187,10 @@ fn the_digest_covers_what_is_asked_and_not_how() {
         json!({"task": "chat@1"}),
         json!({"task": "other"}),
         json!({"input": {"prompt": "ho"}}),
+        json!({"input": {"text": "hi"}}),
+        json!({"input": {"embed": ["hi"]}}),
+        json!({"input": {"document": format!("doc_{}", "a".repeat(64))}}),
+        json!({"input": {"document": format!("doc_{}", "b".repeat(64))}}),
         json!({"params": {"seed": 1}}),
         json!({"params": {"seed": 2}}),
         json!({"series": {"key": "k", "version": 1}}),
@@ -194,7 +198,7 @@ fn the_digest_covers_what_is_asked_and_not_how() {
     ];
     let digests: std::collections::BTreeSet<_> =
         asked.into_iter().map(|what| parsed(with(what)).body_digest()).chain([base]).collect();
-    assert_eq!(digests.len(), 8);
+    assert_eq!(digests.len(), 12);
 }
 
 #[test]

@@ -76,12 +76,17 @@ pub async fn a_key_that_has_expired_stands_for_nothing(b: &Bundle) {
 pub async fn same_key_other_request_is_refused_and_leaves_no_trace(b: &Bundle) {
     let first = b.accept(b.keyed_job("order-1")).await;
     let (jobs, events) = (b.all_jobs(b.alpha).await, b.events(b.alpha, None).await);
-    let other = NewJob { body_digest: Digest::of(b"other"), ..b.keyed_job("order-1") };
-    assert_eq!(b.submit(other).await, Err(AcceptRefused::KeyReused { job_id: first }));
+    let other = || NewJob { body_digest: Digest::of(b"other"), ..b.keyed_job("order-1") };
+    assert_eq!(b.submit(other()).await, Err(AcceptRefused::KeyReused { job_id: first }));
     assert_eq!(b.all_jobs(b.alpha).await, jobs);
     assert_eq!(b.events(b.alpha, None).await, events);
     assert_eq!(b.tenant(b.alpha).await.pending_jobs, 1);
     assert!(b.submit(b.keyed_job("order-1")).await.unwrap().replayed, "the key stands for what it stood for");
+    // In whatever state the first one's job is.
+    let claimed = b.claim_one().await;
+    assert_eq!(b.submit(other()).await, Err(AcceptRefused::KeyReused { job_id: first }));
+    b.succeed(&claimed).await;
+    assert_eq!(b.submit(other()).await, Err(AcceptRefused::KeyReused { job_id: first }));
 }
 
 /// I27.

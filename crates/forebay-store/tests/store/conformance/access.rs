@@ -14,6 +14,7 @@ use forebay_store::record::{
     Scope, TenantSettings, UsageQuery,
 };
 
+use super::letters::dead;
 use crate::bundle::{Bundle, START, review, succeeded, used};
 
 pub async fn a_tenant_is_made_and_changed(b: &Bundle) {
@@ -97,9 +98,14 @@ pub async fn whatever_is_anothers_is_absent(b: &Bundle) {
     let doubtful = b.accept_one().await;
     let claimed = b.claim_one().await;
     b.commit_own(&claimed, succeeded(used(1, 1)), review()).await;
+    let failed = dead(b, b.new_job(), FailureClass::InvalidRequest).await;
+    let cancelled = b.accept_one().await;
+    store.cancel(b.alpha, cancelled, Actor::program()).await.unwrap();
+    let running = b.accept_one().await;
+    b.claim_one().await;
     let waiting = b.accept_one().await;
 
-    for job in [job, doubtful, waiting] {
+    for job in [job, doubtful, failed, cancelled, running, waiting] {
         assert_eq!(store.job(stranger, job).await.unwrap(), None);
         assert!(store.cancel(stranger, job, Actor::program()).await.unwrap().is_none());
         assert_eq!(store.result(stranger, job).await.unwrap(), None);

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use tokio::task::JoinSet;
 
 use super::SqliteFile;
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, succeed, succeeded, used};
 
 /// A bundle and a connection that can keep its writer waiting.
 async fn held_up() -> (Bundle, Connection) {
@@ -136,5 +136,23 @@ async fn closing_waits_for_what_was_sent() {
     drop(store);
     b.restart().await;
     b.job(id).await;
+    b.finish().await;
+}
+
+/// I1, I12, I24: a verb that fails at its end leaves nothing of what it wrote before.
+#[tokio::test]
+async fn a_verb_that_fails_at_its_end_leaves_nothing() {
+    let (b, connection) = held_up().await;
+    let job = b.accept_one().await;
+    let claimed = b.claim_one().await;
+    let before = (b.job(job).await, b.attempts(job).await, b.events(b.alpha, None).await);
+    // The result is the last that a commit writes; here is one already, which no verb would leave.
+    let result = "INSERT INTO results VALUES (?1, 1, x'31', NULL, x'31', 0)";
+    connection.execute(result, [job.as_bytes()]).unwrap();
+    let commit = b.new_commit(&claimed, succeeded(used(10, 5)), succeed());
+    assert!(b.store().commit_step(commit).await.is_err());
+    assert_eq!((b.job(job).await, b.attempts(job).await, b.events(b.alpha, None).await), before);
+    connection.execute("DELETE FROM results", ()).unwrap();
+    b.succeed(&claimed).await;
     b.finish().await;
 }

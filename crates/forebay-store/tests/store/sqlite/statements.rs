@@ -8,7 +8,7 @@ use forebay_store::ManualClock;
 use rusqlite::Connection;
 
 use super::SqliteFile;
-use crate::bundle::{Backend, START};
+use crate::bundle::{Backend, Bundle, START};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sql/sqlite")
@@ -123,4 +123,50 @@ async fn what_runs_often_uses_its_partial_index() {
         });
         assert!(!scan, "{name} reads a whole table: {plan:#?}");
     }
+}
+
+/// I12: no verb comes to an attempt that is settled, and no statement would settle it again.
+#[tokio::test]
+async fn an_attempt_that_is_settled_is_closed_to_every_statement() {
+    let file = SqliteFile::new();
+    let connection = file.connection();
+    let b = Bundle::new(file).await;
+    let job = b.accept_one().await;
+    let claimed = b.claim_one().await;
+    b.succeed(&claimed).await;
+    let statement = |name: &str| fs::read_to_string(folder().join(name).with_extension("sql")).unwrap();
+    let held = (claimed.attempt_id.as_bytes(), job.as_bytes(), i64::try_from(claimed.fence).unwrap());
+    let found = |name: &str| connection.prepare(&statement(name)).unwrap().exists(held).unwrap();
+    assert!(found("attempts/owned"), "it is the holder's");
+    assert!(!found("attempts/open"), "and is not open");
+    let mut settle = connection.prepare(&statement("attempts/settle")).unwrap();
+    let changed = settle
+        .execute(rusqlite::named_params! {
+            ":id": claimed.attempt_id.as_bytes(), ":now": 1, ":outcome": "unknown", ":failure_class": "internal",
+            ":message": "again", ":provider_request_id": "r", ":provider_model": "m", ":input_tokens": 1,
+            ":cached_tokens": 1, ":output_tokens": 1, ":reasoning_tokens": 1, ":cost_micros": 1,
+            ":uncertain_micros": 1, ":overage_micros": 1,
+        })
+        .unwrap();
+    assert_eq!(changed, 0);
+    b.finish().await;
+}
+
+/// A permit whose lease was extended since it was found is not swept.
+#[tokio::test]
+async fn a_permit_that_is_live_again_stays() {
+    let file = SqliteFile::new();
+    let connection = file.connection();
+    let b = Bundle::new(file).await;
+    b.accept_one().await;
+    let claimed = b.claim_one().await;
+    let sql = fs::read_to_string(folder().join("upkeep/grant_is_lapsed.sql")).unwrap();
+    let lapsed = |at: i64| {
+        let key = (claimed.attempt_id.as_bytes(), at);
+        connection.prepare(&sql).unwrap().exists(key).unwrap()
+    };
+    let until: i64 = connection.query_row("SELECT lease_until FROM grants", (), |row| row.get(0)).unwrap();
+    assert!(!lapsed(until - 1) && lapsed(until));
+    b.succeed(&claimed).await;
+    b.finish().await;
 }
