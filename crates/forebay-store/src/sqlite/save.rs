@@ -20,6 +20,16 @@ pub(super) fn load(tx: &Tx<'_>, job: JobId) -> Result<Option<JobRecord>, StoreEr
 /// Writes a change of a job that was loaded in this transaction, and its event (I1). Returns the record as
 /// it is then.
 pub(super) fn save(tx: &Tx<'_>, before: &JobRecord, change: Change) -> Result<JobRecord, StoreError> {
+    save_numbered(tx, before, change).map(|(after, _)| after)
+}
+
+/// As [`save`], with the number of the change's event. That need not be the last one of the log: a job's end may be
+/// that of its batches.
+pub(super) fn save_numbered(
+    tx: &Tx<'_>,
+    before: &JobRecord,
+    change: Change,
+) -> Result<(JobRecord, i64), StoreError> {
     let event = change.event;
     let after = changed(tx, before, change.job);
     update(tx, before, &after)?;
@@ -27,7 +37,7 @@ pub(super) fn save(tx: &Tx<'_>, before: &JobRecord, change: Change) -> Result<Jo
     if after.job.state.is_terminal() && !before.job.state.is_terminal() {
         ended(tx, &after, number)?;
     }
-    Ok(after)
+    Ok((after, number))
 }
 
 fn changed(tx: &Tx<'_>, before: &JobRecord, job: Job) -> JobRecord {

@@ -80,7 +80,7 @@ impl<'c> Tx<'c> {
         Ok(next)
     }
 
-    /// The number of the last event: after a change was saved, that of its event.
+    /// The number of the last event: after a change that ended no job was saved, that of its event.
     pub(super) fn last_event_number(&self) -> Result<i64, StoreError> {
         match self.last_event.get() {
             Some(last) => Ok(last),

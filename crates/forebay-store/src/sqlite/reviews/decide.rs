@@ -37,9 +37,9 @@ pub(super) fn decide(tx: &Tx<'_>, new: &NewDecision) -> Result<Answer, StoreErro
     if let Some(held) = claim::held_by_another(&review, &new.by) {
         return Ok(Err(held));
     }
-    let after = move_on(tx, &job, change, &new.verdict)?;
+    let (after, number) = move_on(tx, &job, change, &new.verdict)?;
     insert_result(tx, &after, &review, new)?;
-    write(tx, &review, new)?;
+    write(tx, &review, new, number)?;
     record(tx, &job, &after, &review, new)?;
     if let (State::Succeeded, Some(fingerprint)) = (after.job.state, new.fingerprint) {
         fingerprints::take(tx, &after, fingerprint)?;
@@ -73,19 +73,19 @@ fn rules(tx: &Tx<'_>, job: &JobRecord, has_output: bool, new: &NewDecision) -> R
     }
 }
 
-/// Writes the job's change, with the first step of a new generation where there is one.
+/// Writes the job's change, with the first step of a new generation where there is one. Gives the number of its event.
 fn move_on(
     tx: &Tx<'_>,
     before: &JobRecord,
     change: Change,
     verdict: &Verdict,
-) -> Result<JobRecord, StoreError> {
+) -> Result<(JobRecord, i64), StoreError> {
     let Verdict::Rerun { step, .. } = verdict else {
-        return save::save(tx, before, change);
+        return save::save_numbered(tx, before, change);
     };
     save::insert_step(tx, before.id, change.job.generation, change.job.step, step)?;
     let moved = JobRecord { pool: step.pool.clone(), ..before.clone() };
-    save::save(tx, &moved, change)
+    save::save_numbered(tx, &moved, change)
 }
 
 /// The result that the decision makes, signed by whoever made it.
@@ -118,7 +118,8 @@ fn insert_result(
     steps::insert_result(tx, after, &NewResult { output: output.clone(), provenance })
 }
 
-fn write(tx: &Tx<'_>, review: &ReviewRecord, new: &NewDecision) -> Result<(), StoreError> {
+/// Closes the review; `number` is that of the event that the decision brought about.
+fn write(tx: &Tx<'_>, review: &ReviewRecord, new: &NewDecision, number: i64) -> Result<(), StoreError> {
     let findings = match &new.verdict {
         Verdict::Correct { findings, .. } => Some(findings),
         Verdict::Approve | Verdict::Reject | Verdict::Rerun { .. } => None,
@@ -136,7 +137,7 @@ fn write(tx: &Tx<'_>, review: &ReviewRecord, new: &NewDecision) -> Result<(), St
             ":seen": int(new.seen),
             ":digest": new.digest.as_bytes(),
             ":findings": findings,
-            ":seq": tx.last_event_number()?,
+            ":seq": number,
         },
     )?;
     Ok(())

@@ -9,10 +9,11 @@ use forebay_core::id::{BatchId, JobId};
 use forebay_core::job::State;
 use forebay_core::time::Millis;
 use forebay_store::record::{
-    AcceptRefused, Actor, BatchKind, BatchRecord, Begun, JobQuery, Member, MemberProblem, NewBatch, Placed,
-    ReplayRefused, TenantSettings,
+    AcceptRefused, Actor, AuditAction, AuditQuery, BatchKind, BatchRecord, Begun, JobQuery, Member,
+    MemberProblem, NewBatch, Placed, ReplayRefused, TenantSettings, Verdict,
 };
 
+use super::decisions::decided;
 use super::letters::{dead, replay_of};
 use crate::bundle::{Bundle, review, succeeded, used};
 
@@ -203,6 +204,14 @@ pub async fn a_job_in_review_has_not_ended(b: &Bundle) {
     assert_eq!((read(b, batch).await.open, completed(b).await.len()), (0, 1));
 }
 
+pub async fn a_decision_completes_a_batch(b: &Bundle) {
+    let batch = batch_of(b, 1).await;
+    let claimed = b.claim_one().await;
+    b.commit_own(&claimed, succeeded(used(1, 1)), review()).await;
+    decided(b, claimed.job_id, Verdict::Approve).await;
+    assert_eq!((read(b, batch).await.open, completed(b).await.len()), (0, 1));
+}
+
 /// C11: whatever ends them.
 pub async fn many_ends_at_once_complete_a_batch_once(b: &Bundle) {
     let batch = batch_of(b, 60).await;
@@ -240,6 +249,10 @@ pub async fn a_batch_is_cancelled_piece_by_piece(b: &Bundle) {
     assert_eq!(b.count(b.alpha, State::Cancelled).await, 4);
     assert_eq!(completed(b).await.len(), 1);
     assert_eq!(b.store().cancel_batch(b.beta, batch, 3, Actor::program()).await.unwrap(), None);
+    // By whom, once, however often it is asked for.
+    let query = AuditQuery { action: Some(AuditAction::BatchCancel), limit: 9, ..AuditQuery::default() };
+    let subjects = b.store().audit(query).await.unwrap().records.into_iter().map(|record| record.subject);
+    assert_eq!(subjects.collect::<Vec<_>>(), [batch.to_string()]);
 }
 
 pub async fn a_batch_that_was_cancelled_takes_no_members(b: &Bundle) {

@@ -37,12 +37,14 @@ async fn decide(b: &Bundle, decision: NewDecision) -> Result<Decided, ReviewRefu
 }
 
 /// Decides as it stands now, which must be taken.
-async fn decided(b: &Bundle, job: JobId, verdict: Verdict) -> Decided {
+pub(super) async fn decided(b: &Bundle, job: JobId, verdict: Verdict) -> Decided {
     let seen = b.job(job).await.job.state_version;
     let decided = decide(b, decision(b, job, seen, "anna", verdict)).await.unwrap();
     assert!(!decided.replayed);
     assert_eq!(decided.job, b.job(job).await, "what is answered is what is stored");
     assert_eq!(Some(&decided.review), b.store().review(b.alpha, job).await.unwrap().as_ref());
+    let event = b.events(b.alpha, Some(job)).await.last().map(|event| event.seq);
+    assert_eq!(decided.review.decided.as_ref().unwrap().seq, event, "it names its own event");
     decided
 }
 

@@ -175,6 +175,7 @@ macro_rules! cases {
                 a_job_that_was_there_before_is_waited_for,
                 a_job_may_be_two_members,
                 a_job_in_review_has_not_ended,
+                a_decision_completes_a_batch,
                 many_ends_at_once_complete_a_batch_once,
                 a_batch_is_cancelled_piece_by_piece,
                 a_batch_that_was_cancelled_takes_no_members,
