@@ -90,6 +90,7 @@ impl SqliteStore {
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let lock = FileLock::take(path)?;
         let mut connection = connect(path)?;
+        refuse_read_only(&connection, path)?;
         refuse_damage(&connection, path)?;
         migrate::apply(&mut connection, path, clock.now())?;
         let identity = identity(&connection, clock.now())?;
@@ -139,6 +140,15 @@ impl SqliteStore {
 /// A file that is larger than this is not read through at the start: that would take longer than a restart may.
 /// `forebay doctor` does it.
 const READ_THROUGH: u64 = 1 << 30;
+
+/// Refuses a file that may only be read, which SQLite opens all the same.
+fn refuse_read_only(connection: &rusqlite::Connection, path: &Path) -> Result<(), StoreError> {
+    if connection.is_readonly(rusqlite::MAIN_DB)? {
+        let reason = "the file can't be written: see to its permissions, and to how its disk is mounted";
+        return Err(StoreError::Unavailable(format!("{}: {reason}", path.display())));
+    }
+    Ok(())
+}
 
 /// Refuses a file that is not whole, before anything is built upon it.
 fn refuse_damage(connection: &rusqlite::Connection, path: &Path) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! The ground gives way below the store: the disk is full, a write or a sync fails, the clock is set. No 202 for
 //! what is lost, a clear refusal meanwhile, and everything goes on by itself when it is over.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,28 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
+/// A file that nobody can write, not even root, until this is dropped.
+struct ReadOnly<'f>(&'f Path);
+
+impl<'f> ReadOnly<'f> {
+    fn make(file: &'f Path) -> Self {
+        let mount = |options: &[&str]| {
+            let done = Command::new("mount").args(options).arg(file).status().expect("mount runs");
+            assert!(done.success(), "this test mounts a file on itself: run it as root, with CAP_SYS_ADMIN");
+        };
+        mount(&["--bind", file.to_str().expect("a path")]);
+        let read_only = Self(file);
+        mount(&["-o", "remount,bind,ro"]);
+        read_only
+    }
+}
+
+impl Drop for ReadOnly<'_> {
+    fn drop(&mut self) {
+        Command::new("umount").arg("-l").arg(self.0).status().expect("umount runs");
+    }
+}
+
 /// System calls of a process that fail for a while.
 struct Failing(Child);
 
@@ -71,6 +93,40 @@ impl Failing {
         let pid = self.0.id().to_string();
         Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
         self.0.wait().expect("its end");
+    }
+}
+
+/// The system calls of a process, one a line, with the files that they are about.
+struct Traced {
+    strace: Child,
+    calls: PathBuf,
+}
+
+impl Traced {
+    /// Begins, and waits until all threads of the process are watched.
+    async fn start(pid: u32, calls: &str, home: &Home) -> Self {
+        let file = home.path().join("trace");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-y", "-e", &format!("trace={calls}"), "-o"]).arg(&file);
+        let strace = command.args(["-p", &pid.to_string()]).stdin(Stdio::null()).spawn();
+        let strace = strace.unwrap_or_else(|error| panic!("strace: {error}; scripts/setup installs it"));
+        let is_watched = |task: std::io::Result<std::fs::DirEntry>| {
+            let status = std::fs::read_to_string(task.expect("a task").path().join("status"));
+            // A thread that has ended meanwhile need not be.
+            status.map_or(true, |status| !status.contains("TracerPid:\t0\n"))
+        };
+        let tasks = format!("/proc/{pid}/task");
+        eventually("strace watches", || std::fs::read_dir(&tasks).unwrap().all(is_watched)).await;
+        Self { strace, calls: file }
+    }
+
+    /// Lets go of the process; says what it called meanwhile.
+    fn end(mut self) -> Vec<String> {
+        let pid = self.strace.id().to_string();
+        Command::new("kill").args(["-INT", &pid]).status().expect("kill runs");
+        self.strace.wait().expect("its end");
+        let calls = std::fs::read_to_string(self.calls).expect("the trace");
+        calls.lines().map(str::to_owned).collect()
     }
 }
 
@@ -184,6 +240,48 @@ async fn a_sync_that_fails_is_no_commit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_file_that_became_read_only_refuses_jobs_until_it_is_writable_again() {
     through_a_fault("pwrite64", "EROFS").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_is_on_the_disk_before_its_upload_is_answered() {
+    let sim = crate::harness::simulator(&json!({})).await;
+    let home = Home::new();
+    let server = Server::start(&home, &sim.base_url());
+    let traced = Traced::start(server.pid(), "fsync,rename,renameat,renameat2", &home).await;
+    let document = server.upload("a document to keep").await;
+    let calls = traced.end();
+    let digest = document.strip_prefix("doc_").unwrap();
+    let folder = format!(".blobs/{}", &digest[..2]);
+    let named = calls.iter().position(|call| call.contains("rename") && call.contains(digest));
+    let named = named.unwrap_or_else(|| panic!("{calls:#?}"));
+    let synced = |calls: &[String], file: &str| {
+        calls.iter().any(|call| call.contains("fsync(") && call.contains(file))
+    };
+    assert!(
+        synced(&calls[..named], &format!("{folder}/.")),
+        "the content, before it has its name: {calls:#?}"
+    );
+    assert!(synced(&calls[named..], &format!("{folder}>")), "the name, before it is answered: {calls:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_read_only_is_refused_at_the_start_and_left_alone() {
+    let sim = crate::harness::simulator(&json!({})).await;
+    let home = Home::new();
+    let server = Server::start(&home, &sim.base_url());
+    let job = server.submit(&json!({"task": "chat", "input": {"prompt": "a job to keep"}})).await;
+    server.kill_9();
+    let database = home.database();
+    let before = std::fs::read(&database).unwrap();
+    let read_only = ReadOnly::make(&database);
+    let started = Server::try_start(&home, &sim.base_url(), &[]);
+    assert!(started.is_err(), "it starts all the same");
+    let said = std::fs::read_to_string(home.path().join("server.log")).unwrap();
+    assert!(said.contains(database.to_str().unwrap()) && said.contains("can't be written"), "{said}");
+    assert_eq!(std::fs::read(&database).unwrap(), before);
+    drop(read_only);
+    let server = Server::start(&home, &sim.base_url());
+    assert_eq!(server.settled(&job).await["state"], "SUCCEEDED");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
