@@ -1,6 +1,6 @@
 //! What a job leaves behind: I21, I24.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::verify::records::{Job, JobResult, Review};
 use crate::verify::report::{About, Findings, Invariant as I};
@@ -45,13 +45,9 @@ fn with_its_event(world: &World<'_>, job: &Job, result: &JobResult, findings: &m
             ]
         },
     );
-    let provenance: Value = serde_json::from_slice(&result.provenance).unwrap_or_default();
-    // What a person wrote where a job left nothing comes from no call; its signature stands for that.
-    let by_hand = provenance["review"]["decision"] == "correct";
-    let unless_by_hand = |member: &Value| by_hand && member.is_null();
-    let revision = &provenance["revision"];
-    let revision = revision.as_i64() == Some(job.revision) || unless_by_hand(revision);
+    let provenance = provenance(result);
     let rows = || vec![format!("jobs: revision {}", job.revision), format!("results: {provenance}")];
+    let revision = provenance["revision"].as_i64() == Some(job.revision);
     findings.check(
         I::I24,
         About::job(job.id),
@@ -59,10 +55,14 @@ fn with_its_event(world: &World<'_>, job: &Job, result: &JobResult, findings: &m
         "a result names the revision that it was made by",
         rows,
     );
-    let named = &provenance["attempt_id"];
-    let own = world.attempts(job.id).iter().any(|attempt| *named == attempt.id.named("att"))
-        || unless_by_hand(named);
+    // The last one of its generation: it succeeded, or left the doubt that a person decided about.
+    let last = world.attempts(job.id).iter().rfind(|attempt| attempt.generation == result.generation);
+    let own = last.is_some_and(|attempt| provenance["attempt_id"] == attempt.id.named("att"));
     findings.check(I::I24, About::job(job.id), own, "a result names the attempt that it comes from", rows);
+}
+
+fn provenance(result: &JobResult) -> Value {
+    serde_json::from_slice(&result.provenance).unwrap_or_default()
 }
 
 /// A success follows a passed evaluation, or a person's decision (I21).
@@ -72,6 +72,10 @@ fn judged(world: &World<'_>, job: &Job, result: &JobResult, findings: &mut Findi
         return decided(world, job, result, findings);
     }
     let about = About::job(job.id);
+    let unsigned = provenance(result)["review"].is_null();
+    findings.check(I::I21, about, unsigned, "what machines made bears a person's signature", || {
+        vec![format!("results: {}", provenance(result))]
+    });
     let step =
         world.steps(job.id).iter().find(|step| (step.generation, step.number) == (job.generation, job.step));
     let left = step.is_some_and(|step| step.has_entry && step.finished_at.is_some());
@@ -105,18 +109,23 @@ fn evaluated(world: &World<'_>, job: &Job, result: &JobResult, entry: &Value, fi
             vec![format!("results: {} bytes that differ", output.to_string().len())]
         });
     }
-    let provenance: Value = serde_json::from_slice(&result.provenance).unwrap_or_default();
-    let versioned = provenance["policy"].is_string() && provenance["schema_sha256"].is_string();
-    findings.check(
-        I::I21,
-        about,
-        versioned,
-        "a result names the policy and the schema that it passed",
-        || vec![format!("results: {provenance}")],
-    );
+    names_rules(job, result, findings);
     for evidence in evaluation["evidence"].as_array().into_iter().flatten() {
         in_document(world, job, evidence, findings);
     }
+}
+
+/// The result of an extraction names the rules that it was held against, also where a person wrote it.
+fn names_rules(job: &Job, result: &JobResult, findings: &mut Findings) {
+    let provenance = provenance(result);
+    let named = provenance["policy"].is_string() && provenance["schema_sha256"].is_string();
+    findings.check(
+        I::I21,
+        About::job(job.id),
+        named,
+        "a result names the policy and the schema that it was held against",
+        || vec![format!("results: {provenance}")],
+    );
 }
 
 /// A quote stands where the evaluation says, as far as the document is in the row.
@@ -130,7 +139,10 @@ fn in_document(world: &World<'_>, job: &Job, evidence: &Value, findings: &mut Fi
         return;
     };
     let place = usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX);
-    let stands = text.get(place).is_some_and(|found| !found.trim().is_empty());
+    // Layout and typography aside, which leaves letters and digits.
+    let letters = |text: &str| text.chars().filter(|sign| sign.is_alphanumeric()).collect::<String>();
+    let quote = letters(evidence["quote"].as_str().unwrap_or_default());
+    let stands = text.get(place).is_some_and(|found| !found.trim().is_empty() && letters(found) == quote);
     findings.check(I::I21, About::job(job.id), stands, "a quote stands in the document", || {
         vec![format!("steps: {} at {start} to {end}", evidence["field"])]
     });
@@ -143,6 +155,21 @@ fn decided(world: &World<'_>, job: &Job, result: &JobResult, findings: &mut Find
     findings.check(I::I21, about, right, "a success after a review has a decision on record", || {
         vec![format!("reviews: {review:?}")]
     });
+    let signature = &provenance(result)["review"];
+    let signed = review.is_some_and(|review| {
+        signature["decision"] == json!(review.decision)
+            && signature["decided_by"] == json!(review.decided_by.map(|key| key.named("key")))
+    });
+    findings.check(
+        I::I21,
+        about,
+        signed,
+        "a result that was decided about bears the decision's signature",
+        || vec![format!("reviews: {review:?}"), format!("results: {signature}")],
+    );
+    if job.kind == "extract" {
+        names_rules(job, result, findings);
+    }
     let approved = review.filter(|review| review.decision.as_deref() == Some("approve"));
     if let Some((seen, output)) =
         approved.and_then(|review| review.output.as_ref().zip(result.output.as_ref()))
@@ -168,6 +195,7 @@ fn is_a_yes(review: &Review) -> bool {
 mod tests {
     use super::*;
     use crate::verify::checks::testing::{Case, case};
+    use crate::verify::records::Id;
 
     fn broken(change: impl FnOnce(&mut Case)) -> Vec<(I, String)> {
         case().broken_by(change, check)
@@ -200,6 +228,13 @@ mod tests {
             case.store.results[0].provenance = br#"{"revision":1,"attempt_id":"att_00"}"#.to_vec();
         });
         is_found(&other, I::I24, "attempt");
+        let earlier = broken(|case| {
+            let job = case.done;
+            let mut later = (*case.attempts_of(job).last().unwrap()).clone();
+            (later.id, later.fence) = (Id([99; 16]), later.fence + 1);
+            case.store.attempts.push(later);
+        });
+        is_found(&earlier, I::I24, "attempt");
     }
 
     #[test]
@@ -238,5 +273,17 @@ mod tests {
         is_found(&nothing, I::I21, "decision on record");
         let other = broken(|case| case.review_mut(case.approved).output = Some(b"{}".to_vec()));
         is_found(&other, I::I21, "what was approved");
+        let somebody_else = broken(|case| case.review_mut(case.approved).decided_by = Some(Id([8; 16])));
+        is_found(&somebody_else, I::I21, "signature");
+        let result_of = |job: fn(&Case) -> Id, provenance: &'static [u8]| {
+            broken(move |case| {
+                let job = job(case);
+                let result = case.store.results.iter_mut().find(|result| result.job == job).unwrap();
+                result.provenance = provenance.to_vec();
+            })
+        };
+        is_found(&result_of(|case| case.approved, b"{}"), I::I21, "policy and the schema");
+        let signed = br#"{"revision":1,"review":{"decision":"approve"}}"#;
+        is_found(&result_of(|case| case.done, signed), I::I21, "what machines made");
     }
 }

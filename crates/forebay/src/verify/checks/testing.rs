@@ -114,7 +114,7 @@ impl Case {
         self.claim(self.extracted);
         self.settle(self.extracted, "succeeded", None, Some((20, 5)));
         let evaluation = r#"{"kind":"extraction","evaluation":{"output":{"total":"1.00"},"findings":[],
-            "evidence":[{"field":"/total","span":{"start":0,"end":3}}]}}"#;
+            "evidence":[{"field":"/total","quote":"a q","span":{"start":0,"end":3}}]}}"#;
         self.succeed(self.extracted, evaluation, r#"{"total":"1.00"}"#);
         self.review();
         self.fail();
@@ -337,14 +337,17 @@ impl Case {
     }
 
     fn succeed(&mut self, id: Id, entry: &str, output: &str) {
-        if self.job_mut(id).state == "REVIEW_REQUIRED" {
-            self.now += 10;
-        }
+        let decided = self.job_mut(id).state == "REVIEW_REQUIRED";
+        self.now += if decided { 10 } else { 0 };
         let at = self.now;
         let step = self.step_mut(id);
         (step.finished_at, step.entry, step.has_entry) = (Some(at), Some(entry.as_bytes().to_vec()), true);
         let attempt = self.attempts_of(id).last().unwrap().id.named("att");
-        let provenance = json!({"revision": 1, "attempt_id": attempt, "policy": "p", "schema_sha256": "s"});
+        let mut provenance =
+            json!({"revision": 1, "attempt_id": attempt, "policy": "p", "schema_sha256": "s"});
+        if decided {
+            provenance["review"] = json!({"decision": "approve", "decided_by": Id([9; 16]).named("key")});
+        }
         self.store.results.push(JobResult {
             job: id,
             generation: 1,
