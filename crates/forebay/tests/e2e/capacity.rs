@@ -5,7 +5,7 @@ use std::time::Duration;
 use forebay::sim::SimHandle;
 use serde_json::{Value, json};
 
-use crate::harness::{Home, Server, definitions, simulator};
+use crate::harness::{Home, Server, data, definitions, simulator};
 
 async fn submit_many(server: &Server, count: usize) -> Vec<String> {
     let mut jobs = Vec::new();
@@ -49,6 +49,29 @@ async fn requests_per_minute_are_used_up_and_never_exceeded() {
         sim.requests(0).iter().all(|call| call.status == Some(200)),
         "no 429 where the limit is configured truly"
     );
+}
+
+/// I17: a call that would reach the provider late would be in a minute that its grant did not count for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_that_became_too_old_goes_back_unused() {
+    let sim = simulator(&json!({})).await;
+    let home = Home::new();
+    let accepts = Server::start_with(&home, &sim.base_url(), &[("FOREBAY_ROLES", "api")]);
+    accepts.apply(&definitions(&sim.base_url(), "requests_per_minute = 60", "")).await;
+    let job_id = accepts.submit(&json!({"task": "chat", "input": {"prompt": "in time"}})).await;
+    accepts.kill_9();
+    // The first claim takes the job, and its worker hears of that only after more than half of the slack.
+    let held = home.path().join("held");
+    let plan = format!("claim.after_commit=hold:{}", held.display());
+    let server = Server::start_with(&home, &sim.base_url(), &[("FAILPOINTS", &plan)]);
+    crate::journey::eventually("the job is claimed", || held.with_extension("here").exists()).await;
+    tokio::time::sleep(forebay_core::window::SLACK.to_duration()).await;
+    std::fs::write(&held, "").unwrap();
+    let job = server.settled(&job_id).await;
+    assert_eq!((&job["state"], sim.requests(0).len()), (&json!("SUCCEEDED"), 1), "{job}");
+    let attempts = server.get(&format!("/v1/jobs/{job_id}/attempts")).await;
+    let outcomes: Vec<_> = data(&attempts).iter().map(|attempt| &attempt["outcome"]).collect();
+    assert_eq!(outcomes, ["failed_before_send", "succeeded"], "{attempts}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

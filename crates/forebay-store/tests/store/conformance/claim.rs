@@ -8,7 +8,7 @@ use forebay_core::failure::FailureClass;
 use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::Millis;
-use forebay_store::record::{Bytes, Claim, NewJob, NewStep};
+use forebay_store::record::{Bytes, Claim, NewJob, NewStep, TenantSettings};
 
 use crate::bundle::{Bundle, LEASE};
 
@@ -163,6 +163,21 @@ pub async fn whoever_waits_for_a_pool_is_told(b: &Bundle) {
     let claimed = b.claim_one().await;
     b.step_on(&claimed, b.new_step()).await;
     told(&signal).await;
+    // What a call in flight stood in the way of.
+    let claimed = b.claim_one().await;
+    b.succeed(&claimed).await;
+    told(&signal).await;
+    // What a tenant's limit stood in the way of.
+    b.allow(b.beta, TenantSettings { max_in_flight: Some(3), ..TenantSettings::default() }).await;
+    told(&signal).await;
+    // What time alone stood in the way of, whichever pool's claim is the first to find that out.
+    let elsewhere = b.store().pool_signal("other");
+    let first_step = NewStep { pool: "other".to_owned(), ..b.new_step() };
+    let later = b.now().after(Millis::from_secs(60));
+    b.accept(NewJob { not_before: Some(later), first_step, ..b.new_job() }).await;
+    b.wait_secs(60);
+    assert_eq!(b.claim_ids(1).await, []);
+    told(&elsewhere).await;
 }
 
 pub async fn a_read_that_fails_leaves_the_next_alone(b: &Bundle) {
