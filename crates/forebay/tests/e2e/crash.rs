@@ -100,7 +100,6 @@ type Address = Arc<RwLock<Option<(String, String)>>>;
 async fn nothing_is_lost_and_nothing_unexplained_however_the_process_ends() {
     let (rounds, seed) =
         (from_environment("FOREBAY_CRASH_ROUNDS", 20), from_environment("FOREBAY_CRASH_SEED", 7_120));
-    let began = std::time::Instant::now();
     let mut run = Run::new(seed).await;
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     for _ in 0..rounds {
@@ -109,7 +108,11 @@ async fn nothing_is_lost_and_nothing_unexplained_however_the_process_ends() {
         *kinds.entry(happened).or_default() += 1;
     }
     let server = run.finish().await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let last = tokio::spawn(look_after((run.address, run.log, Arc::clone(&stop))));
     drained(&server).await;
+    stop.store(true, Ordering::SeqCst);
+    last.await.unwrap();
     server.kill_9();
     let report = all_holds(&run.home, &["--drained"]);
     let figures = &report["figures"];
@@ -117,8 +120,7 @@ async fn nothing_is_lost_and_nothing_unexplained_however_the_process_ends() {
     let same = [("lost", 0), ("unexplained_calls", 0), ("money_difference_micros", 0)];
     assert!(same.iter().all(|(figure, zero)| figures[*figure] == *zero), "{figures}");
     if let Ok(path) = std::env::var("FOREBAY_CRASH_REPORT") {
-        let took = began.elapsed().as_secs();
-        std::fs::write(path, written(rounds, seed, &kinds, run.kills, took, &report)).unwrap();
+        std::fs::write(path, written(rounds, seed, &kinds, run.kills, &report)).unwrap();
     }
 }
 
@@ -129,6 +131,7 @@ struct Run {
     sim: SimHandle,
     server: Option<Server>,
     address: Address,
+    log: Arc<ClientLog>,
     stop: Arc<AtomicBool>,
     callers: Vec<tokio::task::JoinHandle<()>>,
     /// How often the process ended.
@@ -147,20 +150,28 @@ impl Run {
                 {"probability": 0.03, "fault": {"kind": "cut", "after_chunks": 2}},
                 {"probability": 0.02, "fault": {"kind": "status", "status": 429, "retry_after": 0.2}},
                 {"probability": 0.02, "fault": {"kind": "status", "status": 503, "retry_after": 0.1}},
+                {"match": {"contains": "Total EUR"}, "probability": 0.5, "reply": reading("Total EUR 717,79")},
+                {"match": {"contains": "Total EUR"}, "reply": reading("Total EUR 717,97")},
             ],
         });
         let sim = logged_simulator(&home, &scenario).await;
         let server = Server::start(&home, &sim.base_url());
-        let task = "on_unknown = \"retry\"\nattempt_total_ms = 5000\n[tasks.chat.retry]\nmax_attempts = 50\n\
-                    base_ms = 20\ncap_ms = 200\nmax_deferrals = 1000\ncommit_margin_ms = 50";
-        server.apply(&definitions(&sim.base_url(), "max_in_flight = 24", task)).await;
+        let patient = |task: &str| {
+            format!(
+                "on_unknown = \"retry\"\nattempt_total_ms = 5000\n[tasks.{task}.retry]\nmax_attempts = 50\n\
+                 base_ms = 20\ncap_ms = 200\nmax_deferrals = 1000\ncommit_margin_ms = 50"
+            )
+        };
+        let tasks = definitions(&sim.base_url(), "max_in_flight = 24", &patient("chat"));
+        server.apply(&format!("{tasks}{BILL}{}", patient("bill"))).await;
         let address: Address = Arc::new(RwLock::new(Some((server.url.clone(), server.key.clone()))));
         let log = Arc::new(ClientLog::of(&home));
         let stop = Arc::new(AtomicBool::new(false));
         let shared = || (Arc::clone(&address), Arc::clone(&log), Arc::clone(&stop));
         let mut callers: Vec<_> = (0..4).map(|nth| tokio::spawn(call_in(nth, shared()))).collect();
         callers.push(tokio::spawn(follow(shared())));
-        Self { chance: Chance(seed), home, sim, server: Some(server), address, stop, callers, kills: 0 }
+        callers.push(tokio::spawn(look_after(shared())));
+        Self { chance: Chance(seed), home, sim, server: Some(server), address, log, stop, callers, kills: 0 }
     }
 
     fn environment(&self, failpoints: &str) -> Vec<(&'static str, String)> {
@@ -266,6 +277,29 @@ impl Run {
 
 type Shared = (Address, Arc<ClientLog>, Arc<AtomicBool>);
 
+/// A task whose answers are sometimes in doubt.
+const BILL: &str = r#"
+[policies.bill]
+version = 1
+required = ["/total"]
+
+[policies.bill.evidence]
+
+[tasks.bill]
+kind = "extract"
+model = "small"
+policy = "bill"
+variables = ["document"]
+prompt = "Read it. {{ document }}"
+schema = '''{"type": "object", "required": ["total"], "additionalProperties": false,
+           "properties": {"total": {"type": "string"}}}'''
+"#;
+
+/// What a model reads, with the place where it says that it does.
+fn reading(quote: &str) -> String {
+    json!({"output": {"total": "717.97"}, "evidence": [{"field": "/total", "quote": quote}]}).to_string()
+}
+
 /// Submits jobs until told to stop. What got no answer is asked again under the same key, also of a server that
 /// was started anew. Some are slow, some come one after the other, some are late, some are cancelled.
 async fn call_in(nth: u64, (address, log, stop): Shared) {
@@ -275,6 +309,9 @@ async fn call_in(nth: u64, (address, log, stop): Shared) {
         let mark = if count % 9 == 0 { "[slow]" } else { "" };
         let prompt = format!("say {key} {mark} and nothing else, please");
         let mut body = json!({"task": "chat", "input": {"prompt": prompt}});
+        if count % 7 == 6 {
+            body = json!({"task": "bill", "input": {"text": format!("A bill, {key}\nTotal EUR 717,97\n")}});
+        }
         if count % 5 == 0 {
             body["ordering_key"] = json!(format!("series-{nth}"));
         }
@@ -284,16 +321,12 @@ async fn call_in(nth: u64, (address, log, stop): Shared) {
         loop {
             let there = address.read().await.clone();
             if let Some((url, secret)) = there {
-                let ask =
-                    http.post(format!("{url}/v1/jobs")).bearer_auth(&secret).header("Idempotency-Key", &key);
-                let answer = Answer::to(ask.json(&body)).await;
-                log.submitted(&key, &body, answer.as_ref());
-                if let Some(job_id) = answer.as_ref().and_then(Answer::job_id) {
-                    if count % 17 == 5 {
-                        let cancel = http.post(format!("{url}/v1/jobs/{job_id}/cancel")).bearer_auth(&secret);
-                        // Whether it was, the store says.
-                        cancel.send().await.ok();
-                    }
+                let done = if count % 13 == 12 {
+                    submit_batch(&http, &url, &secret, &key, &body).await
+                } else {
+                    submit(&http, &url, &secret, &log, (&key, &body), count % 17 == 5).await
+                };
+                if done {
                     break;
                 }
             }
@@ -301,6 +334,60 @@ async fn call_in(nth: u64, (address, log, stop): Shared) {
         }
         if stop.load(Ordering::SeqCst) {
             return;
+        }
+    }
+}
+
+/// Submits a job, and cancels it where that is wanted; says whether it was accepted.
+async fn submit(
+    http: &reqwest::Client,
+    url: &str,
+    secret: &str,
+    log: &ClientLog,
+    (key, body): (&str, &Value),
+    cancels: bool,
+) -> bool {
+    let ask = http.post(format!("{url}/v1/jobs")).bearer_auth(secret).header("Idempotency-Key", key);
+    let answer = Answer::to(ask.json(body)).await;
+    log.submitted(key, body, answer.as_ref());
+    let Some(job_id) = answer.as_ref().and_then(Answer::job_id) else { return false };
+    if cancels {
+        let cancel = http.post(format!("{url}/v1/jobs/{job_id}/cancel")).bearer_auth(secret);
+        // Whether it was, the store says.
+        cancel.send().await.ok();
+    }
+    true
+}
+
+/// Hands a job over twice in one call, with one that is refused between; says whether the call was answered.
+async fn submit_batch(http: &reqwest::Client, url: &str, secret: &str, key: &str, body: &Value) -> bool {
+    let jobs = json!({"jobs": [body, {"task": "chat", "input": {}}, body]});
+    let ask = http.post(format!("{url}/v1/job-batches")).bearer_auth(secret).header("Idempotency-Key", key);
+    Answer::to(ask.json(&jobs)).await.is_some_and(|taken| taken.status.is_success())
+}
+
+/// Decides what waits for a person, and replays what failed, until told to stop. What came of it, the store says.
+async fn look_after((address, _, stop): Shared) {
+    let http = client();
+    for count in 0_usize.. {
+        if stop.load(Ordering::SeqCst) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let Some((url, secret)) = address.read().await.clone() else { continue };
+        let open = http.get(format!("{url}/v1/reviews?limit=1")).bearer_auth(&secret);
+        if let Some(review) = Answer::to(open).await.and_then(|open| open.body["data"].get(0).cloned()) {
+            let decision = ["approve", "correct", "reject", "rerun"][count % 4];
+            let mut body = json!({"decision": decision, "state_version": review["state_version"]});
+            if decision == "correct" {
+                body["output"] = json!({"total": "717.97"});
+            }
+            let path = format!("{url}/v1/reviews/{}", review["job_id"].as_str().unwrap_or_default());
+            http.post(path).bearer_auth(&secret).json(&body).send().await.ok();
+        }
+        if count % 20 == 0 {
+            let replay = http.post(format!("{url}/v1/dead-letters/replay")).bearer_auth(&secret);
+            replay.json(&json!({"class": "deadline", "limit": 5})).send().await.ok();
         }
     }
 }
@@ -370,19 +457,14 @@ pub async fn drained(server: &Server) {
     }
 }
 
-/// The report in Markdown.
-fn written(
-    rounds: u64,
-    seed: u64,
-    kinds: &BTreeMap<&str, u64>,
-    kills: u64,
-    took: u64,
-    report: &Value,
-) -> String {
+/// The report: a line for each figure, kind of round and invariant, in columns that a script can add up.
+fn written(rounds: u64, seed: u64, kinds: &BTreeMap<&str, u64>, kills: u64, report: &Value) -> String {
     let figures = &report["figures"];
-    let mut text = format!(
-        "| | |\n|---|---|\n| rounds | {rounds} |\n| seed | {seed} |\n| duration | {took} s |\n| processes ended | {kills} |\n"
-    );
+    let mut lines = vec![
+        format!("figure\tseeds\t{seed}"),
+        format!("figure\trounds\t{rounds}"),
+        format!("figure\tprocesses ended\t{kills}"),
+    ];
     for (name, label) in [
         ("jobs", "jobs"),
         ("promised", "of those accepted by a 202 that a client saw"),
@@ -395,16 +477,12 @@ fn written(
         ("money_difference_micros", "micro-units between ledger and bill"),
         ("events", "events"),
     ] {
-        text.push_str(&format!("| {label} | {} |\n", figures[name]));
+        lines.push(format!("figure\t{label}\t{}", figures[name]));
     }
-    text.push_str("\n| rounds | what happened to the process |\n|---|---|\n");
-    for (kind, count) in kinds {
-        text.push_str(&format!("| {count} | {kind} |\n"));
-    }
-    text.push_str("\n| invariant | looked at | violations |\n|---|---|---|\n");
+    lines.extend(kinds.iter().map(|(kind, count)| format!("kind\t{kind}\t{count}")));
     for line in report["invariants"].as_array().expect("a list") {
         let name = line["invariant"].as_str().expect("a name");
-        text.push_str(&format!("| {name} | {} | {} |\n", line["looked_at"], line["violations"]));
+        lines.push(format!("invariant\t{name}\t{}\t{}", line["looked_at"], line["violations"]));
     }
-    text
+    lines.join("\n") + "\n"
 }
