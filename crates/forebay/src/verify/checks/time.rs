@@ -12,6 +12,7 @@ pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
         findable(job, &turns, findings);
         in_turn(world, job, &turns, findings);
         not_late(world, job, findings);
+        not_early(world, job, findings);
         if world.outside.drained {
             let idle = !waits_for_machines(&job.state);
             findings.check(I::I10, About::job(job.id), idle, "a job still waits for machines", || {
@@ -128,6 +129,24 @@ fn not_late(world: &World<'_>, job: &Job, findings: &mut Findings) {
     );
 }
 
+/// What was ended for its deadline while it waited had come to it (I29). A failed try may be the last one earlier, when
+/// too little time is left.
+fn not_early(world: &World<'_>, job: &Job, findings: &mut Findings) {
+    let changes = world.changes(job.id);
+    let [.., before, end] = changes.as_slice() else { return };
+    let for_its_deadline = end.kind == "failed" && job.failure_class.as_deref() == Some("deadline");
+    if !for_its_deadline || before.kind == "claimed" || world.outside.clock_moved {
+        return;
+    }
+    findings.check(
+        I::I29,
+        About::job(job.id),
+        end.at >= job.deadline,
+        "a job was ended for its deadline before it",
+        || vec![format!("jobs: deadline {}", job.deadline), format!("events: failed at {}", end.at)],
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +194,17 @@ mod tests {
     fn what_waits_too_long_is_noticed() {
         is_found(&broken(|case| case.job_mut(case.waits).deadline = 1), I::I29, "beyond its deadline");
         is_found(&broken(|case| case.outside.drained = true), I::I10, "still waits");
+    }
+
+    #[test]
+    fn what_is_ended_too_early_is_noticed() {
+        let early = broken(|case| {
+            let job = case.waits;
+            let mut end = case.store.events.iter().find(|event| event.job == job).unwrap().clone();
+            end.kind = "failed".to_owned();
+            case.store.events.push(end);
+            case.job_mut(job).failure_class = Some("deadline".to_owned());
+        });
+        is_found(&early, I::I29, "before it");
     }
 }
