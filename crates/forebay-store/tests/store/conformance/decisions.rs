@@ -149,10 +149,14 @@ pub async fn a_rerun_is_a_generation_of_its_own(b: &Bundle) {
     assert_eq!(work.deadline, deadline);
     let attempt = b.attempts(job).await.pop().unwrap();
     assert_eq!((attempt.generation, attempt.number), (2, 1));
+    b.step_on(&claimed, b.new_step()).await;
+    let claimed = b.claim_one().await;
+    let work = b.store().work(vec![job]).await.unwrap().remove(0);
+    assert_eq!((work.generation, work.step, work.journal.len()), (2, 2, 1), "and then has its own entries");
     b.succeed(&claimed).await;
     let steps = b.store().steps(b.alpha, job).await.unwrap();
     let places: Vec<_> = steps.iter().map(|step| (step.generation, step.number)).collect();
-    assert_eq!(places, [(1, 1), (2, 1)], "what was done before stays");
+    assert_eq!(places, [(1, 1), (2, 1), (2, 2)], "what was done before stays");
 }
 
 pub async fn a_rerun_can_be_rerun(b: &Bundle) {
