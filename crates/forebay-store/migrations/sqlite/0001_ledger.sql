@@ -1,5 +1,5 @@
 -- The ledger. Times are milliseconds UTC, money is in micro-units, ids are the 16 bytes of a UUID.
--- Migrations are append-only: what stands here never changes, a later file changes it.
+-- Migrations are append-only from the first release on: what stands here then never changes, a later file changes it.
 
 -- What the store is: its identity, its life since the last restore, its secret for cursors.
 CREATE TABLE meta (
@@ -54,10 +54,13 @@ CREATE TABLE revisions (
   created_at INTEGER NOT NULL
 ) STRICT;
 
--- The narrow, hot row of a job: what claims and transitions read and write.
+-- The narrow, hot row of a job: what claims and transitions read and write. `seq` is the key that other tables know
+-- it by in a column `job`: small, and in accept order, so that rows are appended and indexes stay narrow. The outside
+-- knows `id` alone. Rows of one job are written together; each statement names no more columns than it changes, since
+-- an index is rewritten whenever a column that it names is.
 CREATE TABLE jobs (
-  id              BLOB    PRIMARY KEY,
-  seq             INTEGER NOT NULL,        -- the number of its accepted event: accept order
+  seq             INTEGER PRIMARY KEY,     -- the number of its accepted event: accept order
+  id              BLOB    NOT NULL UNIQUE,
   tenant          INTEGER NOT NULL,
   task            TEXT    NOT NULL,
   kind            TEXT    NOT NULL,
@@ -74,15 +77,23 @@ CREATE TABLE jobs (
   available_at    INTEGER NOT NULL,
   lease_until     INTEGER,
   deadline        INTEGER NOT NULL,
+  expires_at      INTEGER,                 -- the deadline as long as it can end the job
   open_children   INTEGER NOT NULL DEFAULT 0 CHECK (open_children >= 0),
   failure_class   TEXT,
   failure_message TEXT,
   priority        TEXT    NOT NULL,
-  pool            TEXT    NOT NULL,        -- of the current step
   place           INTEGER NOT NULL,        -- in the lane; smaller is sooner
   claimable       INTEGER NOT NULL,        -- due, and first of its ordering key
   key_first       INTEGER NOT NULL,        -- no earlier job of its ordering key is unfinished
   ordering_key    TEXT,
+  -- The plan of the current step; it gets its row in the journal when it is left.
+  step_kind       TEXT    NOT NULL,
+  pool            TEXT    NOT NULL,
+  model           TEXT    NOT NULL,
+  target          INTEGER NOT NULL DEFAULT 0, -- index into the task's model policy
+  step_input      INTEGER NOT NULL,        -- tokens, estimate
+  step_output     INTEGER NOT NULL,        -- tokens, limit
+  planned_at      INTEGER NOT NULL,
   input_tokens    INTEGER NOT NULL DEFAULT 0,
   output_tokens   INTEGER NOT NULL DEFAULT 0,
   cost_micros     INTEGER NOT NULL DEFAULT 0,
@@ -91,23 +102,24 @@ CREATE TABLE jobs (
   finished_at     INTEGER,
   CHECK ((state = 'RUNNING') = (lease_until IS NOT NULL)),
   CHECK ((state IN ('SUCCEEDED', 'FAILED_TERMINAL', 'CANCELLED')) = (finished_at IS NOT NULL)),
+  CHECK ((state IN ('READY', 'RUNNING', 'WAITING', 'RETRY_SCHEDULED')) = (expires_at IS NOT NULL)),
   CHECK (claimable = 0 OR state IN ('READY', 'RETRY_SCHEDULED'))
-) STRICT, WITHOUT ROWID;
+) STRICT;
+-- Each entry of an index ends with the number of its row, in which it is ordered last: here, the order of accepting.
 -- The head of each lane.
-CREATE INDEX jobs_claimable ON jobs (pool, tenant, place, seq) WHERE claimable = 1;
+CREATE INDEX jobs_claimable ON jobs (pool, tenant, place) WHERE claimable = 1;
 -- Queued jobs that become due by time.
 CREATE INDEX jobs_scheduled ON jobs (available_at)
   WHERE claimable = 0 AND key_first = 1 AND state IN ('READY', 'RETRY_SCHEDULED');
-CREATE INDEX jobs_leases ON jobs (lease_until) WHERE state = 'RUNNING';
-CREATE INDEX jobs_deadlines ON jobs (deadline)
-  WHERE state IN ('READY', 'RUNNING', 'WAITING', 'RETRY_SCHEDULED');
-CREATE INDEX jobs_of_tenant ON jobs (tenant, seq);
-CREATE INDEX jobs_of_key ON jobs (tenant, task, ordering_key, seq)
+CREATE INDEX jobs_leases ON jobs (lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX jobs_deadlines ON jobs (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX jobs_of_tenant ON jobs (tenant);
+CREATE INDEX jobs_of_key ON jobs (tenant, task, ordering_key)
   WHERE ordering_key IS NOT NULL AND finished_at IS NULL;
 
 -- What was asked for, once and for all; read when a call is made, an event is written or a person looks.
 CREATE TABLE inputs (
-  job_id          BLOB    PRIMARY KEY,
+  job             INTEGER PRIMARY KEY,
   body            BLOB,                    -- the stored request, or null when it is in a blob
   blob            BLOB,                    -- its digest in the blob store
   request_digest  BLOB    NOT NULL,
@@ -124,7 +136,9 @@ CREATE TABLE inputs (
   batch           BLOB,
   created_at      INTEGER NOT NULL,
   CHECK ((body IS NULL) <> (blob IS NULL))
-) STRICT, WITHOUT ROWID;
+) STRICT;
+-- Which jobs do the work of a failed one again.
+CREATE INDEX inputs_replay_of ON inputs (replay_of) WHERE replay_of IS NOT NULL;
 
 -- Which job a tenant's idempotency key stands for. Outlives the job.
 CREATE TABLE idempotency_keys (
@@ -136,33 +150,34 @@ CREATE TABLE idempotency_keys (
   PRIMARY KEY (tenant, key)
 ) STRICT, WITHOUT ROWID;
 
--- The journal: one row a step, with what it left behind.
+-- The journal: a row for each step that was left, with what it left behind. The current step is in the job's row.
 CREATE TABLE steps (
-  job_id        BLOB    NOT NULL,
+  job           INTEGER NOT NULL,
   generation    INTEGER NOT NULL,
   number        INTEGER NOT NULL,
   kind          TEXT    NOT NULL,
   pool          TEXT    NOT NULL,
   model         TEXT    NOT NULL,
-  target        INTEGER NOT NULL DEFAULT 0, -- index into the task's model policy
+  target        INTEGER NOT NULL,
   input_tokens  INTEGER NOT NULL,          -- estimate
   output_tokens INTEGER NOT NULL,          -- limit
   planned_at    INTEGER NOT NULL,
-  finished_at   INTEGER,
-  entry         BLOB,                      -- the journal entry, or null when it is in a blob or not there yet
-  entry_blob    BLOB,
-  PRIMARY KEY (job_id, generation, number)
-) STRICT, WITHOUT ROWID;
+  finished_at   INTEGER,                   -- null where a new generation has left it as it was
+  entry         BLOB,                      -- the journal entry, or null when it is in a blob or there is none
+  entry_blob    BLOB
+) STRICT;
+CREATE UNIQUE INDEX steps_of_job ON steps (job, generation, number);
 
--- One row a claim, written before anything outside is called.
+-- One row a claim, written before anything outside is called. A claim raises the fence, so that a job's fence names
+-- its attempt.
 CREATE TABLE attempts (
-  id                  BLOB    PRIMARY KEY,
-  job_id              BLOB    NOT NULL,
+  seq                 INTEGER PRIMARY KEY,
+  id                  BLOB    NOT NULL,
+  job                 INTEGER NOT NULL,
+  fence               INTEGER NOT NULL,
   tenant              INTEGER NOT NULL,
   generation          INTEGER NOT NULL,
   step                INTEGER NOT NULL,
-  number              INTEGER NOT NULL,    -- within its step, releases and deferrals included
-  fence               INTEGER NOT NULL,
   claim_id            BLOB    NOT NULL,
   worker              TEXT    NOT NULL,
   build               TEXT    NOT NULL,
@@ -170,6 +185,8 @@ CREATE TABLE attempts (
   pool                TEXT    NOT NULL,
   model               TEXT    NOT NULL,
   claimed_at          INTEGER NOT NULL,
+  -- The grant's permit for a call under way: its lease, for as long as the call may still be running.
+  permit_until        INTEGER,
   ended_at            INTEGER,
   settled_at          INTEGER,             -- once: outcome, usage, grant and money together
   outcome             TEXT CHECK (outcome IN ('succeeded', 'failed_before_send', 'failed_after_send', 'unknown')),
@@ -192,18 +209,11 @@ CREATE TABLE attempts (
   uncertain_micros    INTEGER,
   overage_micros      INTEGER,
   evidence            TEXT,                -- what came after it was closed, as JSON
-  CHECK ((outcome IS NULL) = (settled_at IS NULL))
-) STRICT, WITHOUT ROWID;
-CREATE INDEX attempts_of_job ON attempts (job_id, claimed_at);
-
--- Permits for calls under way: a row as long as the call may still be running.
-CREATE TABLE grants (
-  attempt_id BLOB    PRIMARY KEY,
-  job_id     BLOB    NOT NULL,
-  tenant     INTEGER NOT NULL,
-  pool       TEXT    NOT NULL,
-  lease_until INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+  CHECK ((outcome IS NULL) = (settled_at IS NULL)),
+  CHECK (permit_until IS NOT NULL OR settled_at IS NOT NULL)
+) STRICT;
+CREATE UNIQUE INDEX attempts_of_job ON attempts (job, fence);
+CREATE INDEX attempts_permits ON attempts (permit_until) WHERE permit_until IS NOT NULL;
 
 CREATE TABLE pools (
   name           TEXT    PRIMARY KEY,
@@ -249,32 +259,15 @@ CREATE TABLE usage_days (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE results (
-  job_id      BLOB    NOT NULL,
+  job         INTEGER NOT NULL,
   generation  INTEGER NOT NULL,
   output      BLOB,                        -- JSON, or null when it is in a blob
   output_blob BLOB,
   provenance  BLOB    NOT NULL,            -- JSON
   created_at  INTEGER NOT NULL,
-  PRIMARY KEY (job_id, generation),
   CHECK ((output IS NULL) <> (output_blob IS NULL))
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE reviews (
-  job_id     BLOB    NOT NULL,
-  generation INTEGER NOT NULL,
-  tenant     INTEGER NOT NULL,
-  opened_at  INTEGER NOT NULL,
-  due_at     INTEGER NOT NULL,
-  findings   BLOB    NOT NULL,             -- JSON
-  output     BLOB,                         -- JSON; null when there is nothing to approve
-  provenance BLOB    NOT NULL,             -- JSON
-  decided_at INTEGER,
-  decision   TEXT CHECK (decision IN ('approve', 'correct', 'reject', 'rerun', 'cancelled')),
-  decided_by BLOB,
-  comment    TEXT,
-  PRIMARY KEY (job_id, generation)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX reviews_open ON reviews (tenant, opened_at) WHERE decided_at IS NULL;
+) STRICT;
+CREATE UNIQUE INDEX results_of_job ON results (job, generation);
 
 CREATE TABLE documents (
   tenant     INTEGER NOT NULL,
@@ -285,20 +278,21 @@ CREATE TABLE documents (
   PRIMARY KEY (tenant, digest)
 ) STRICT, WITHOUT ROWID;
 
--- The log. One writer: insertion order is commit order.
+-- The log. One writer: insertion order is commit order. Its last row stays, so that a number is used once only.
 CREATE TABLE events (
-  seq           INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq           INTEGER PRIMARY KEY,
   tenant        INTEGER NOT NULL,
-  job_id        BLOB    NOT NULL,
+  job           INTEGER,                   -- null where the event is a batch's
   type          TEXT    NOT NULL,
   state_version INTEGER NOT NULL,
   at            INTEGER NOT NULL,
-  body          BLOB    NOT NULL            -- the CloudEvent, published as it is
+  body          BLOB    NOT NULL           -- the CloudEvent, published as it is
 ) STRICT;
-CREATE INDEX events_of_job ON events (job_id, seq);
-CREATE INDEX events_of_tenant ON events (tenant, seq);
+CREATE INDEX events_of_job ON events (job) WHERE job IS NOT NULL;
+CREATE INDEX events_of_tenant ON events (tenant);
 
--- A job with what was asked for. The order of the columns is the order in which rows are read.
+-- A job with what was asked for. The order of the columns is the order in which rows are read; the plan of the
+-- current step, which few read, comes last.
 CREATE VIEW job_records AS
 SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
@@ -306,5 +300,11 @@ SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        j.priority, j.pool, j.ordering_key, j.key_first,
        j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
        i.created_at, j.updated_at, j.finished_at,
-       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document
-FROM jobs j JOIN inputs i ON i.job_id = j.id;
+       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
+       -- The latest job that does its work again, in accept order. Looked for where there can be one.
+       CASE WHEN j.state = 'FAILED_TERMINAL' THEN (
+         SELECT r.id FROM inputs ri JOIN jobs r ON r.seq = ri.job
+         WHERE ri.replay_of = j.id ORDER BY r.seq DESC LIMIT 1
+       ) END AS replayed_by,
+       j.model, j.step_input, j.step_output
+FROM jobs j JOIN inputs i ON i.job = j.seq;

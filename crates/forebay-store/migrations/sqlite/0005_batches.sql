@@ -33,21 +33,3 @@ CREATE TABLE batch_members (
   CHECK ((job_id IS NULL) = (problem IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX batch_members_of_job ON batch_members (job_id) WHERE job_id IS NOT NULL;
--- The log's column `job_id` has the id of what an event is about: a job, or a batch.
-
--- A job with what was asked for. The order of the columns is the order in which rows are read.
-DROP VIEW job_records;
-CREATE VIEW job_records AS
-SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
-       j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
-       j.available_at, j.lease_until, j.deadline, j.open_children, j.failure_class, j.failure_message,
-       j.priority, j.pool, j.ordering_key, j.key_first,
-       j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
-       i.created_at, j.updated_at, j.finished_at,
-       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
-       -- The latest job that does its work again, in accept order. Looked for where there can be one.
-       CASE WHEN j.state = 'FAILED_TERMINAL' THEN (
-         SELECT r.id FROM inputs ri JOIN jobs r ON r.id = ri.job_id
-         WHERE ri.replay_of = j.id ORDER BY r.seq DESC LIMIT 1
-       ) END AS replayed_by
-FROM jobs j JOIN inputs i ON i.job_id = j.id;

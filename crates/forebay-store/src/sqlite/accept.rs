@@ -8,10 +8,10 @@ use forebay_core::job::State;
 use forebay_core::lifecycle::{Submitted, submit};
 use rusqlite::named_params;
 
-use super::columns::{Columns, split};
+use super::columns::{Columns, int, split};
 use super::transaction::Tx;
 use super::{SqliteStore, queue, save, sql};
-use crate::record::{AcceptRefused, Accepted, JobRecord, JobUsage, NewJob};
+use crate::record::{AcceptRefused, Accepted, JobRecord, JobUsage, NewJob, NewStep};
 use crate::{Accept, StoreError};
 
 type Answer = Result<Accepted, AcceptRefused>;
@@ -102,7 +102,7 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
     let change = submit(&Submitted { now: tx.now, not_before: job.not_before, deadline: job.deadline });
     let record = JobRecord {
         id: job.id,
-        seq: 0,
+        seq: tx.next_event_number()?,
         tenant: job.tenant,
         task: job.task.clone(),
         kind: job.kind.to_owned(),
@@ -124,10 +124,9 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
         batch: job.batch,
         replayed_by: None,
     };
-    let seq = save::append_event(tx, &record, EventType::Accepted)?;
-    insert_job(tx, &record, seq)?;
+    save::append_numbered(tx, &record, EventType::Accepted, record.seq)?;
+    insert_job(tx, &record, &job.first_step)?;
     insert_input(tx, job, &record)?;
-    save::insert_step(tx, job.id, 1, 1, &job.first_step)?;
     tx.tally(|tally| tally.count_pending(job.tenant, 1));
     if let Some(key) = &job.idempotency_key {
         let expires_at = tx.now.after(job.idempotency_ttl).as_millis();
@@ -145,13 +144,13 @@ fn behind_key(tx: &Tx<'_>, job: &NewJob) -> Result<bool, StoreError> {
     Ok(earlier.is_some())
 }
 
-fn insert_job(tx: &Tx<'_>, record: &JobRecord, seq: i64) -> Result<(), StoreError> {
+fn insert_job(tx: &Tx<'_>, record: &JobRecord, step: &NewStep) -> Result<(), StoreError> {
     let claimable = !record.behind_key && record.job.available_at <= tx.now;
     tx.execute(
         sql!("accept/insert_job"),
         named_params! {
             ":id": record.id.as_bytes(),
-            ":seq": seq,
+            ":seq": record.seq,
             ":tenant": record.tenant,
             ":task": record.task,
             ":kind": record.kind,
@@ -159,11 +158,16 @@ fn insert_job(tx: &Tx<'_>, record: &JobRecord, seq: i64) -> Result<(), StoreErro
             ":available_at": record.job.available_at.as_millis(),
             ":deadline": record.job.deadline.as_millis(),
             ":priority": record.priority.name(),
-            ":pool": record.pool,
-            ":place": save::new_place(record),
+            ":place": save::place(record),
             ":claimable": claimable,
             ":key_first": !record.behind_key,
             ":ordering_key": record.ordering_key,
+            ":step_kind": step.kind,
+            ":pool": step.pool,
+            ":model": step.model,
+            ":target": step.target,
+            ":step_input": int(step.input_tokens),
+            ":step_output": int(step.output_tokens),
             ":now": tx.now.as_millis(),
         },
     )?;
@@ -178,7 +182,7 @@ fn insert_input(tx: &Tx<'_>, job: &NewJob, record: &JobRecord) -> Result<(), Sto
     tx.execute(
         sql!("accept/insert_input"),
         named_params! {
-            ":job_id": job.id.as_bytes(),
+            ":job": record.seq,
             ":body": body,
             ":blob": blob,
             ":request_digest": job.request_digest.as_bytes(),

@@ -200,7 +200,7 @@ fn completed(tx: &Tx<'_>, tenant: i64, batch: BatchId) -> Result<(), StoreError>
         (
             number,
             tenant,
-            batch.as_bytes(),
+            None::<i64>,
             event.kind.name(),
             // A batch has no versions.
             0,

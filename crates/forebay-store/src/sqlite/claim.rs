@@ -94,13 +94,8 @@ enum Turn {
 impl<'t, 'c> Round<'t, 'c> {
     fn open(tx: &'t Tx<'c>, claim: &'t Claim) -> Result<Self, StoreError> {
         promote_due(tx)?;
-        tx.execute(sql!("claim/create_pool"), [&claim.pool])?;
         tx.write_tally()?;
-        let pool = tx.row(sql!("claim/pool"), [&claim.pool], |row| {
-            let mut c = Columns::of(row);
-            Ok((c.count::<u64>()?, c.time()?, c.get::<i64>()?))
-        })?;
-        let (in_flight, cooldown_until, turn) = pool.unwrap_or((0, Timestamp::from_millis(0), 0));
+        let (in_flight, cooldown_until, turn) = pool(tx, &claim.pool)?;
         let window = Window::new(queue::buckets(tx, &claim.pool)?, in_flight, tx.now);
         Ok(Self {
             tx,
@@ -204,7 +199,7 @@ impl<'t, 'c> Round<'t, 'c> {
         if self.claim.limits.rules_out(reserved.tokens()).is_some() {
             // The limit was lowered since the job was accepted. It keeps its place and holds up nobody.
             let until = self.tx.now.after(PARKED).as_millis();
-            self.tx.execute(sql!("claim/park"), (head.record.id.as_bytes(), until))?;
+            self.tx.execute(sql!("claim/park"), (head.record.seq, until))?;
             return Ok(Turn::Again);
         }
         let Some(account) = self.room_of(tenant, &reserved)? else {
@@ -260,7 +255,7 @@ impl<'t, 'c> Round<'t, 'c> {
             sql!("claim/insert_attempt"),
             named_params! {
                 ":id": forebay_core::id::AttemptId::as_bytes(&attempt_id),
-                ":job_id": record.id.as_bytes(),
+                ":job": record.seq,
                 ":tenant": record.tenant,
                 ":generation": record.job.generation,
                 ":step": record.job.step,
@@ -272,6 +267,7 @@ impl<'t, 'c> Round<'t, 'c> {
                 ":pool": self.claim.pool,
                 ":model": step.model,
                 ":claimed_at": self.tx.now.as_millis(),
+                ":permit_until": record.job.lease_until.unwrap_or(self.tx.now).as_millis(),
                 ":reserved_input": int(reserved.input_tokens),
                 ":reserved_output": int(reserved.output_tokens),
                 ":reserved_micros": reserved.micros.0,
@@ -281,10 +277,6 @@ impl<'t, 'c> Round<'t, 'c> {
                 ":budget_start": period_start.as_millis(),
             },
         )?;
-        let lease_until = record.job.lease_until.unwrap_or(self.tx.now).as_millis();
-        let permit =
-            (attempt_id.as_bytes(), record.id.as_bytes(), record.tenant, &self.claim.pool, lease_until);
-        self.tx.execute(sql!("claim/insert_grant"), permit)?;
         self.tx.tally(|tally| {
             tally.count_call(record.tenant);
             tally.reserve(record.tenant, period_start, reserved.micros);
@@ -314,7 +306,7 @@ impl<'t, 'c> Round<'t, 'c> {
     /// When time alone may bring something: a job becomes due, a minute's limit frees up, a cooldown ends. At
     /// once where late jobs were in the way and may still be.
     fn next_look(&self) -> Result<Option<Timestamp>, StoreError> {
-        let due = self.tx.row(sql!("claim/next_due"), (), |row| Columns::of(row).maybe_time())?.flatten();
+        let due = next_due(self.tx)?;
         let cooled = Some(self.cooldown_until).filter(|until| *until > self.tx.now);
         let freed = self.reply.full.and_then(|full| full.until);
         let again = (self.set_aside == SET_ASIDE).then_some(self.tx.now);
@@ -329,8 +321,30 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
     Ok(Head { record, step })
 }
 
+/// How many calls of a pool are in flight, how long it rests, and which tenant was served last. A pool that nothing was
+/// claimed from yet gets its row.
+fn pool(tx: &Tx<'_>, name: &str) -> Result<(u64, Timestamp, i64), StoreError> {
+    let pool = tx.row(sql!("claim/pool"), [name], |row| {
+        let mut c = Columns::of(row);
+        Ok((c.count()?, c.time()?, c.get()?))
+    })?;
+    if let Some(pool) = pool {
+        return Ok(pool);
+    }
+    tx.execute(sql!("claim/create_pool"), [name])?;
+    Ok((0, Timestamp::from_millis(0), 0))
+}
+
+/// When the next queued job becomes due by time alone.
+fn next_due(tx: &Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
+    Ok(tx.row(sql!("claim/next_due"), (), |row| Columns::of(row).maybe_time())?.flatten())
+}
+
 /// Moves jobs whose time has come into their lanes.
 fn promote_due(tx: &Tx<'_>) -> Result<(), StoreError> {
+    if next_due(tx)?.is_none_or(|due| due > tx.now) {
+        return Ok(());
+    }
     let pools =
         tx.rows(sql!("claim/promote_due"), (tx.now.as_millis(), PROMOTED), |row| row.get::<_, String>(0))?;
     for pool in pools {

@@ -26,7 +26,7 @@ fn page(tx: &Tx<'_>, tenant: i64, query: &EventQuery) -> Result<EventPage, Store
         None => tx.rows(sql!("log/of_tenant"), (tenant, query.after, limit(query.limit)), event)?,
     };
     let first = tx.row(sql!("log/first_number"), (), |row| row.get::<_, Option<i64>>(0))?.flatten();
-    let last = tx.row(sql!("log/last_number"), (), |row| row.get(0))?.unwrap_or_default();
+    let last = tx.last_event_number()?;
     Ok(EventPage { events, first: first.unwrap_or(last + 1), last })
 }
 

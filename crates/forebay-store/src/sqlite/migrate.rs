@@ -41,7 +41,6 @@ const MIGRATIONS: &[Migration] = &[
     migration!(4, "dead_letters"),
     migration!(5, "batches"),
     migration!(6, "reviews"),
-    migration!(8, "letter_indexes"),
 ];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (

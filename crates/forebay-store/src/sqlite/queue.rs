@@ -115,16 +115,26 @@ pub(super) fn cool_down(
     Ok(())
 }
 
-/// Gives a permit back: the call is over, or its lease has lapsed. Once: a second time there is no row.
-pub(super) fn release_permit(tx: &Tx<'_>, attempt: &[u8; 16]) -> Result<bool, StoreError> {
-    // Looked at first: what a DELETE returns goes through a table of its own.
-    let permit =
-        tx.row(sql!("claim/grant"), [attempt], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
+/// Gives a permit back: the call is over, or its lease has lapsed by a time. Once: a second time there is none.
+pub(super) fn return_permit(
+    tx: &Tx<'_>,
+    attempt: i64,
+    lapsed_by: Option<Timestamp>,
+) -> Result<bool, StoreError> {
+    let lapsed_by = lapsed_by.map_or(i64::MAX, |at| at.as_millis());
+    let permit = tx.row(sql!("attempts/permit"), (attempt, lapsed_by), |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+    })?;
     let Some((pool, tenant)) = permit else {
         return Ok(false);
     };
-    tx.execute(sql!("claim/delete_grant"), [attempt])?;
-    tx.note_pool(&pool);
-    tx.tally(|tally| tally.count_call_over(tenant, pool));
+    tx.execute(sql!("attempts/return_permit"), [attempt])?;
+    permit_returned(tx, tenant, &pool);
     Ok(true)
+}
+
+/// What a permit that is free again means: a call less, and something may be claimed.
+pub(super) fn permit_returned(tx: &Tx<'_>, tenant: i64, pool: &str) {
+    tx.note_pool(pool);
+    tx.tally(|tally| tally.count_call_over(tenant, pool.to_owned()));
 }

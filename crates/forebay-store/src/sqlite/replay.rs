@@ -46,7 +46,7 @@ impl Replays for SqliteStore {
 }
 
 fn source(tx: &Tx<'_>, seq: i64, job: JobRecord) -> Result<ReplaySource, StoreError> {
-    let found = tx.row(sql!("letters/input"), [job.id.as_bytes()], |row| {
+    let found = tx.row(sql!("letters/input"), [job.seq], |row| {
         let mut c = Columns::of(row);
         let input = c.bytes()?;
         let (key, version): (Option<String>, Option<i64>) = (c.get()?, c.get()?);

@@ -6,11 +6,11 @@ use forebay_core::job::{Job, State};
 use forebay_core::lifecycle::Change;
 use rusqlite::named_params;
 
-use super::columns::{int, job_record};
+use super::columns::{int, job_record, split};
 use super::transaction::Tx;
 use super::{batches, letters, sql};
 use crate::StoreError;
-use crate::record::JobRecord;
+use crate::record::{Bytes, JobRecord, NewStep};
 
 /// The job as it is now, whoever owns it.
 pub(super) fn load(tx: &Tx<'_>, job: JobId) -> Result<Option<JobRecord>, StoreError> {
@@ -32,7 +32,7 @@ pub(super) fn save_numbered(
 ) -> Result<(JobRecord, i64), StoreError> {
     let event = change.event;
     let after = changed(tx, before, change.job);
-    update(tx, before, &after)?;
+    write(tx, before, &after)?;
     let number = append_event(tx, &after, event)?;
     if after.job.state.is_terminal() && !before.job.state.is_terminal() {
         ended(tx, &after, number)?;
@@ -56,19 +56,55 @@ fn claimable(tx: &Tx<'_>, record: &JobRecord) -> bool {
     queued && !record.behind_key && record.job.available_at <= tx.now
 }
 
-fn place(record: &JobRecord) -> i64 {
+/// Where in its lane a job stands.
+pub(super) fn place(record: &JobRecord) -> i64 {
     let job = &record.job;
     let started = job.step > 1 || job.attempts + job.deferrals > 0 || job.fence > 0;
     record.priority.place(job.available_at, started)
 }
 
-fn update(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), StoreError> {
-    let job = &after.job;
+/// Writes the row, guarded by what it was.
+fn write(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), StoreError> {
     let claimable = claimable(tx, after);
-    let rows = tx.execute(
+    let rows = match (before.job.state, after.job.state) {
+        (State::Ready | State::RetryScheduled, State::Running) => claim(tx, before, after)?,
+        _ => update(tx, before, after, claimable)?,
+    };
+    if rows != 1 {
+        // The row was read in this transaction, and there is one writer: this can't happen to a sound file.
+        return Err(StoreError::Corrupt(format!("{} changed under its own transaction", after.id)));
+    }
+    if claimable {
+        tx.note_pool(&after.pool);
+    }
+    Ok(())
+}
+
+/// A claim changes so little that it leaves most indexes alone.
+fn claim(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<usize, StoreError> {
+    let job = &after.job;
+    tx.execute(
+        sql!("jobs/claim"),
+        named_params! {
+            ":seq": after.seq,
+            ":was_fence": int(before.job.fence),
+            ":was_version": int(before.job.state_version),
+            ":state": job.state.name(),
+            ":state_version": int(job.state_version),
+            ":fence": int(job.fence),
+            ":attempts": job.attempts,
+            ":lease_until": job.lease_until.map(|at| at.as_millis()),
+            ":updated_at": after.updated_at.as_millis(),
+        },
+    )
+}
+
+fn update(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord, claimable: bool) -> Result<usize, StoreError> {
+    let job = &after.job;
+    tx.execute(
         sql!("jobs/update"),
         named_params! {
-            ":id": after.id.as_bytes(),
+            ":seq": after.seq,
             ":was_fence": int(before.job.fence),
             ":was_version": int(before.job.state_version),
             ":state": job.state.name(),
@@ -82,6 +118,7 @@ fn update(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), Stor
             ":available_at": job.available_at.as_millis(),
             ":lease_until": job.lease_until.map(|at| at.as_millis()),
             ":deadline": job.deadline.as_millis(),
+            ":expires_at": expires_at(job),
             ":failure_class": job.failure.as_ref().map(|failure| failure.class.name()),
             ":failure_message": job.failure.as_ref().map(|failure| &failure.message),
             ":pool": after.pool,
@@ -94,20 +131,29 @@ fn update(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), Stor
             ":updated_at": after.updated_at.as_millis(),
             ":finished_at": after.finished_at.map(|at| at.as_millis()),
         },
-    )?;
-    if rows != 1 {
-        // The row was read in this transaction, and there is one writer: this can't happen to a sound file.
-        return Err(StoreError::Corrupt(format!("{} changed under its own transaction", after.id)));
-    }
-    if claimable {
-        tx.note_pool(&after.pool);
-    }
-    Ok(())
+    )
+}
+
+/// The deadline as long as it can end the job: not what a person still decides about, and not what has ended.
+fn expires_at(job: &Job) -> Option<i64> {
+    let counts = !job.state.is_terminal() && job.state != State::ReviewRequired;
+    counts.then_some(job.deadline.as_millis())
 }
 
 /// Appends the event that says what happened. Its number is its place in the log.
 pub(super) fn append_event(tx: &Tx<'_>, record: &JobRecord, kind: EventType) -> Result<i64, StoreError> {
     let number = tx.next_event_number()?;
+    append_numbered(tx, record, kind, number)?;
+    Ok(number)
+}
+
+/// The same with a number that was taken before: that of the accepted event is the job's own.
+pub(super) fn append_numbered(
+    tx: &Tx<'_>,
+    record: &JobRecord,
+    kind: EventType,
+    number: i64,
+) -> Result<(), StoreError> {
     let event = JobEvent {
         kind,
         job_id: record.id,
@@ -125,7 +171,7 @@ pub(super) fn append_event(tx: &Tx<'_>, record: &JobRecord, kind: EventType) -> 
         (
             number,
             record.tenant,
-            record.id.as_bytes(),
+            record.seq,
             kind.name(),
             int(record.job.state_version),
             tx.now.as_millis(),
@@ -133,7 +179,7 @@ pub(super) fn append_event(tx: &Tx<'_>, record: &JobRecord, kind: EventType) -> 
         ),
     )?;
     tx.note_change(record.id, record.tenant, record.job.fence);
-    Ok(number)
+    Ok(())
 }
 
 /// What a job's end means for others: its tenant may send another, the next of its ordering key may run, and
@@ -164,33 +210,35 @@ fn ended(tx: &Tx<'_>, record: &JobRecord, number: i64) -> Result<(), StoreError>
     Ok(())
 }
 
-/// How a planned step gets its row.
-pub(super) fn insert_step(
-    tx: &Tx<'_>,
-    job: JobId,
-    generation: u32,
-    number: u32,
-    step: &crate::record::NewStep,
-) -> Result<(), StoreError> {
-    tx.execute(
-        sql!("steps/insert"),
-        (
-            job.as_bytes(),
-            generation,
-            number,
-            step.kind,
-            &step.pool,
-            &step.model,
-            step.target,
-            int(step.input_tokens),
-            int(step.output_tokens),
-            tx.now.as_millis(),
-        ),
-    )?;
+/// Leaves the current step, with its entry in the journal where it has one. Before the job's change is written, which
+/// moves it on.
+pub(super) fn leave_step(tx: &Tx<'_>, record: &JobRecord, entry: Option<&Bytes>) -> Result<(), StoreError> {
+    let (inline, blob) = entry.map(split).unwrap_or_default();
+    let finished_at = entry.map(|_| tx.now.as_millis());
+    tx.execute(sql!("steps/finish"), (record.seq, finished_at, inline, blob))?;
     Ok(())
 }
 
-/// The place of a new job in its lane.
-pub(super) fn new_place(record: &JobRecord) -> i64 {
-    place(record)
+/// As [`save_numbered`], for a change that moves the job on to a planned step.
+pub(super) fn save_with_step(
+    tx: &Tx<'_>,
+    before: &JobRecord,
+    change: Change,
+    step: &NewStep,
+) -> Result<(JobRecord, i64), StoreError> {
+    let moved = JobRecord { pool: step.pool.clone(), ..before.clone() };
+    let saved = save_numbered(tx, &moved, change)?;
+    tx.execute(
+        sql!("jobs/plan"),
+        named_params! {
+            ":seq": before.seq,
+            ":kind": step.kind,
+            ":model": step.model,
+            ":target": step.target,
+            ":input": int(step.input_tokens),
+            ":output": int(step.output_tokens),
+            ":now": tx.now.as_millis(),
+        },
+    )?;
+    Ok(saved)
 }

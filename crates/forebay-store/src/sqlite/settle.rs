@@ -2,7 +2,7 @@
 
 use forebay_core::attempt::{Outcome, Usage};
 use forebay_core::grant::{self, Reservation, Settlement};
-use forebay_core::id::{AttemptId, JobId};
+use forebay_core::id::AttemptId;
 use forebay_core::money::Price;
 use forebay_core::time::Timestamp;
 use rusqlite::named_params;
@@ -12,10 +12,11 @@ use super::tally::Day;
 use super::transaction::Tx;
 use super::{queue, sql};
 use crate::StoreError;
-use crate::record::{AttemptClose, Held, JobUsage};
+use crate::record::{AttemptClose, Held, JobRecord, JobUsage};
 
 /// An attempt that is not settled yet.
 struct Open {
+    seq: i64,
     tenant: i64,
     task: String,
     pool: String,
@@ -23,6 +24,7 @@ struct Open {
     reserved: Reservation,
     price: Price,
     budget_start: Timestamp,
+    holds_permit: bool,
 }
 
 /// Whether the permit for the call in flight goes back with the settlement.
@@ -35,40 +37,37 @@ pub(super) enum Permit {
     Keep,
 }
 
-/// Settles an attempt and gives what that adds to its job's use, for the caller to write with the job; `None` when
+/// Settles the attempt that the job's fence stands for, and gives what that adds to its job's use, for the caller to write with the job; `None` when
 /// it had been settled before or is not the holder's, in which case nothing changes.
 pub(super) fn settle(
     tx: &Tx<'_>,
-    held: &Held,
+    job: &JobRecord,
+    holder: Option<AttemptId>,
     close: &AttemptClose,
     permit: Permit,
 ) -> Result<Option<JobUsage>, StoreError> {
-    let Some(open) = tx.row(sql!("attempts/open"), key(held), open)? else {
+    let key = (job.seq, int(job.job.fence), holder.as_ref().map(|attempt| attempt.as_bytes()));
+    let Some(open) = tx.row(sql!("attempts/open"), key, open)? else {
         return Ok(None);
     };
     let class = close.failure.as_ref().map(|failure| failure.class);
     let settlement = grant::settle(&open.reserved, &open.price, close.outcome, class, close.usage.as_ref());
-    if !write_attempt(tx, held.attempt_id, close, &settlement)? {
+    if !write_attempt(tx, open.seq, close, &settlement, permit)? {
         return Ok(None);
     }
-    let used = book(tx, open, close, &settlement);
-    if permit == Permit::Return {
-        queue::release_permit(tx, held.attempt_id.as_bytes())?;
+    if permit == Permit::Return && open.holds_permit {
+        queue::permit_returned(tx, open.tenant, &open.pool);
     }
-    Ok(Some(used))
-}
-
-/// The attempt of a job that is under way, if there is one.
-pub(super) fn open_attempt(tx: &Tx<'_>, job: JobId) -> Result<Option<AttemptId>, StoreError> {
-    tx.row(sql!("attempts/open_of_job"), [job.as_bytes()], |row| Columns::of(row).id())
+    Ok(Some(book(tx, open, close, &settlement)))
 }
 
 /// Keeps what a worker reports about an attempt that was closed without it, and gives its permit back. A
 /// report about somebody else's attempt says nothing, and must not return the permit of a call that runs.
 pub(super) fn keep_evidence(tx: &Tx<'_>, held: &Held, close: &AttemptClose) -> Result<(), StoreError> {
-    if tx.row(sql!("attempts/owned"), key(held), |_| Ok(()))?.is_none() {
+    let key = (held.job_id.as_bytes(), int(held.fence), held.attempt_id.as_bytes());
+    let Some(attempt) = tx.row(sql!("attempts/owned"), key, |row| row.get(0))? else {
         return Ok(());
-    }
+    };
     let evidence = serde_json::json!({
         "at": tx.now,
         "outcome": close.outcome,
@@ -77,19 +76,15 @@ pub(super) fn keep_evidence(tx: &Tx<'_>, held: &Held, close: &AttemptClose) -> R
         "provider_request_id": close.provider_request_id,
         "provider_model": close.provider_model,
     });
-    tx.execute(sql!("attempts/keep_evidence"), (held.attempt_id.as_bytes(), evidence.to_string()))?;
-    queue::release_permit(tx, held.attempt_id.as_bytes())?;
+    tx.execute(sql!("attempts/keep_evidence"), (attempt, evidence.to_string()))?;
+    queue::return_permit(tx, attempt, None)?;
     Ok(())
-}
-
-/// How an attempt is found as its holder's own.
-fn key(held: &Held) -> (&[u8; 16], &[u8; 16], i64) {
-    (held.attempt_id.as_bytes(), held.job_id.as_bytes(), int(held.fence))
 }
 
 fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
     let mut c = Columns::of(row);
     Ok(Open {
+        seq: c.get()?,
         tenant: c.get()?,
         task: c.get()?,
         pool: c.get()?,
@@ -101,19 +96,22 @@ fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
             output_per_mtok: c.micros()?,
         },
         budget_start: c.time()?,
+        holds_permit: c.get()?,
     })
 }
 
 fn write_attempt(
     tx: &Tx<'_>,
-    attempt: AttemptId,
+    attempt: i64,
     close: &AttemptClose,
     settlement: &Settlement,
+    permit: Permit,
 ) -> Result<bool, StoreError> {
     let rows = tx.execute(
         sql!("attempts/settle"),
         named_params! {
-            ":id": attempt.as_bytes(),
+            ":seq": attempt,
+            ":keep_permit": permit == Permit::Keep,
             ":now": tx.now.as_millis(),
             ":outcome": close.outcome.name(),
             ":failure_class": close.failure.as_ref().map(|failure| failure.class.name()),
@@ -139,7 +137,7 @@ fn book(tx: &Tx<'_>, open: Open, close: &AttemptClose, settlement: &Settlement) 
         Outcome::Succeeded | Outcome::FailedAfterSend => close.usage.unwrap_or_default(),
         Outcome::FailedBeforeSend | Outcome::Unknown => Usage::default(),
     };
-    let Open { tenant, task, pool, model, reserved, price: _, budget_start } = open;
+    let Open { tenant, task, pool, model, reserved, budget_start, .. } = open;
     let day = Day { tenant, start: tx.now.start_of_day(), task, model, pool };
     tx.tally(|tally| {
         tally.settle(tenant, budget_start, reserved.micros, settlement);

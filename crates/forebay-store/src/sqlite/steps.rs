@@ -1,7 +1,6 @@
 //! Writing what became of an attempt: one transaction, guarded by fence and incarnation.
 
 use async_trait::async_trait;
-use forebay_core::event::EventType;
 use forebay_core::failure::{FailureClass, Retry};
 use forebay_core::job::{Job, State};
 use forebay_core::lifecycle::{self, Change, End, Failed, Refusal};
@@ -11,7 +10,7 @@ use super::columns::split;
 use super::settle::{self, Permit};
 use super::transaction::Tx;
 use super::{SqliteStore, fingerprints, queue, reviews, save, sql};
-use crate::record::{Committed, Held, JobRecord, NewResult, NewStep, StepCommit, Then};
+use crate::record::{Committed, Held, JobRecord, NewResult, StepCommit, Then};
 use crate::{Steps, StoreError};
 
 /// How long a pool rests after a limit when the provider did not say.
@@ -42,7 +41,8 @@ fn commit_step(tx: &Tx<'_>, commit: &StepCommit) -> Result<Committed, StoreError
     {
         return Ok(Committed::Duplicate { of });
     }
-    let Some(used) = settle::settle(tx, &held(commit), &commit.close, Permit::Return)? else {
+    let attempt = Some(commit.attempt_id);
+    let Some(used) = settle::settle(tx, &record, attempt, &commit.close, Permit::Return)? else {
         return lost(tx, commit);
     };
     let record = record.with_use_of(&used);
@@ -99,12 +99,7 @@ fn write_entry(tx: &Tx<'_>, record: &JobRecord, then: &Then) -> Result<(), Store
         Then::Review { entry, .. } | Then::FailJob { entry, .. } => entry.as_ref(),
         Then::Fail(..) | Then::Release => None,
     };
-    let Some(entry) = entry else { return Ok(()) };
-    let (inline, blob) = split(entry);
-    let job = &record.job;
-    let row = (record.id.as_bytes(), job.generation, job.step, tx.now.as_millis(), inline, blob);
-    tx.execute(sql!("steps/finish"), row)?;
-    Ok(())
+    entry.map_or(Ok(()), |entry| save::leave_step(tx, record, Some(entry)))
 }
 
 /// Moves the job on, with what that needs beside its row.
@@ -115,7 +110,7 @@ fn advance(tx: &Tx<'_>, before: &JobRecord, change: Change, then: &Then) -> Resu
     };
     let state = change.job.state;
     let after = match then {
-        Then::Next { step, .. } => plan_next(tx, before, change, step)?,
+        Then::Next { step, .. } => save::save_with_step(tx, before, change, step)?.0,
         _ => save::save(tx, before, change)?,
     };
     match (state, then, review) {
@@ -131,22 +126,10 @@ fn advance(tx: &Tx<'_>, before: &JobRecord, change: Change, then: &Then) -> Resu
     Ok(after)
 }
 
-fn plan_next(
-    tx: &Tx<'_>,
-    before: &JobRecord,
-    change: Change,
-    step: &NewStep,
-) -> Result<JobRecord, StoreError> {
-    debug_assert_eq!(change.event, EventType::StepDone);
-    save::insert_step(tx, before.id, change.job.generation, change.job.step, step)?;
-    let moved = JobRecord { pool: step.pool.clone(), ..before.clone() };
-    save::save(tx, &moved, change)
-}
-
 pub(super) fn insert_result(tx: &Tx<'_>, record: &JobRecord, result: &NewResult) -> Result<(), StoreError> {
     let (inline, blob) = split(&result.output);
     let at = tx.now.as_millis();
-    let row = (record.id.as_bytes(), record.job.generation, inline, blob, &result.provenance, at);
+    let row = (record.seq, record.job.generation, inline, blob, &result.provenance, at);
     tx.execute(sql!("steps/insert_result"), row)?;
     Ok(())
 }

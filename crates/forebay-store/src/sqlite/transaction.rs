@@ -84,7 +84,11 @@ impl<'c> Tx<'c> {
     pub(super) fn last_event_number(&self) -> Result<i64, StoreError> {
         match self.last_event.get() {
             Some(last) => Ok(last),
-            None => Ok(self.row(super::sql!("log/last_number"), (), |row| row.get(0))?.unwrap_or_default()),
+            None => {
+                let last =
+                    self.row(super::sql!("log/last_number"), (), |row| row.get::<_, Option<i64>>(0))?;
+                Ok(last.flatten().unwrap_or_default())
+            }
         }
     }
 

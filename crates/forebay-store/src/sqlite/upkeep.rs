@@ -11,7 +11,7 @@ use super::columns::{self, Columns};
 use super::settle::{self, Permit};
 use super::transaction::Tx;
 use super::{SqliteStore, queue, reviews, save, sql};
-use crate::record::{AttemptClose, Held, JobRecord, Lapsed, NewReview};
+use crate::record::{AttemptClose, JobRecord, Lapsed, NewReview};
 use crate::{StoreError, Upkeep};
 
 #[async_trait]
@@ -52,7 +52,7 @@ impl Upkeep for SqliteStore {
         let lapsed = self
             .read(move |tx| {
                 tx.rows(sql!("upkeep/lapsed_grants"), (tx.now.as_millis(), columns::limit(limit)), |row| {
-                    row.get::<_, [u8; 16]>(0)
+                    row.get::<_, i64>(0)
                 })
             })
             .await?;
@@ -107,9 +107,6 @@ pub(super) fn close_as_unknown(
     if record.job.state != State::Running {
         return Ok(record);
     }
-    let Some(attempt) = settle::open_attempt(tx, record.id)? else {
-        return Ok(record);
-    };
     let close = AttemptClose {
         outcome: Outcome::Unknown,
         failure: Some(failure),
@@ -118,19 +115,15 @@ pub(super) fn close_as_unknown(
         provider_model: None,
         cooldown: None,
     };
-    let held = Held { job_id: record.id, attempt_id: attempt, fence: record.job.fence };
-    let used = settle::settle(tx, &held, &close, permit)?.unwrap_or_default();
+    let used = settle::settle(tx, &record, None, &close, permit)?.unwrap_or_default();
     Ok(record.with_use_of(&used))
 }
 
 /// Returns permits whose lease has lapsed still, one row at a time.
-fn sweep(tx: &Tx<'_>, lapsed: &[[u8; 16]]) -> Result<usize, StoreError> {
+fn sweep(tx: &Tx<'_>, lapsed: &[i64]) -> Result<usize, StoreError> {
     let mut returned = 0;
     for attempt in lapsed {
-        let still = tx.row(sql!("upkeep/grant_is_lapsed"), (attempt, tx.now.as_millis()), |_| Ok(()))?;
-        if still.is_some() && queue::release_permit(tx, attempt)? {
-            returned += 1;
-        }
+        returned += usize::from(queue::return_permit(tx, *attempt, Some(tx.now))?);
     }
     Ok(returned)
 }

@@ -4,7 +4,6 @@ mod audit;
 mod file;
 mod grouping;
 mod letters;
-mod older;
 mod statements;
 
 use std::path::PathBuf;

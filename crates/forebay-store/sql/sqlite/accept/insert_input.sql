@@ -1,6 +1,6 @@
 INSERT INTO inputs (
-  job_id, body, blob, request_digest, document, idempotency_key, correlation_id, metadata, series_key,
+  job, body, blob, request_digest, document, idempotency_key, correlation_id, metadata, series_key,
   series_version, not_before, key_id, replay_of, batch, created_at)
 VALUES (
-  :job_id, :body, :blob, :request_digest, :document, :idempotency_key, :correlation_id, :metadata, :series_key,
+  :job, :body, :blob, :request_digest, :document, :idempotency_key, :correlation_id, :metadata, :series_key,
   :series_version, :not_before, :key_id, :replay_of, :batch, :created_at)

@@ -1,1 +1,1 @@
-SELECT 1 FROM attempts WHERE id = ?1 AND job_id = ?2 AND fence = ?3
+SELECT seq FROM attempts WHERE job = (SELECT seq FROM jobs WHERE id = ?1) AND fence = ?2 AND id = ?3

@@ -1,1 +1,1 @@
-UPDATE grants SET lease_until = ?3 WHERE attempt_id = ?1 AND job_id = ?2
+UPDATE attempts SET permit_until = ?4 WHERE job = ?1 AND fence = ?2 AND id = ?3 AND permit_until IS NOT NULL

@@ -1,6 +1,9 @@
-SELECT id, generation, step, number, fence, worker, build, pool, model, claimed_at, ended_at, outcome,
-       failure_class, message, input_tokens, cached_tokens, output_tokens, reasoning_tokens,
-       reserved_input + reserved_output, reserved_micros, cost_micros, uncertain_micros, overage_micros,
-       provider_request_id, provider_model, evidence
-FROM attempts WHERE tenant = ?1 AND job_id = ?2
-ORDER BY generation, step, number
+-- Numbered within their step, released and deferred ones included.
+SELECT a.id, a.generation, a.step, row_number() OVER (PARTITION BY a.generation, a.step ORDER BY a.fence), a.fence,
+       a.worker, a.build, a.pool, a.model, a.claimed_at, a.ended_at, a.outcome,
+       a.failure_class, a.message, a.input_tokens, a.cached_tokens, a.output_tokens, a.reasoning_tokens,
+       a.reserved_input + a.reserved_output, a.reserved_micros, a.cost_micros, a.uncertain_micros, a.overage_micros,
+       a.provider_request_id, a.provider_model, a.evidence
+FROM jobs j JOIN attempts a ON a.job = j.seq
+WHERE j.tenant = ?1 AND j.id = ?2
+ORDER BY a.fence

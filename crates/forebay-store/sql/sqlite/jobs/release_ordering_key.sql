@@ -3,8 +3,8 @@
 UPDATE jobs SET
   key_first = 1,
   claimable = (state IN ('READY', 'RETRY_SCHEDULED') AND available_at <= :now)
-WHERE id = (
-  SELECT id FROM jobs
+WHERE seq = (
+  SELECT seq FROM jobs
   WHERE tenant = :tenant AND task = :task AND ordering_key = :ordering_key AND finished_at IS NULL
   ORDER BY seq LIMIT 1)
 RETURNING pool

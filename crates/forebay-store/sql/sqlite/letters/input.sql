@@ -1,1 +1,1 @@
-SELECT body, blob, series_key, series_version FROM inputs WHERE job_id = ?1
+SELECT body, blob, series_key, series_version FROM inputs WHERE job = ?1

@@ -2,5 +2,5 @@
 UPDATE dead_letters SET state = 'open', updated_at = ?2
 WHERE job_id = ?1 AND state = 'replayed'
   AND NOT EXISTS (
-    SELECT 1 FROM inputs i JOIN jobs j ON j.id = i.job_id
+    SELECT 1 FROM inputs i JOIN jobs j ON j.seq = i.job
     WHERE i.replay_of = ?1 AND j.state <> 'CANCELLED')

@@ -1,4 +1,4 @@
 -- Jobs that do the work of a failed one again, latest first.
-SELECT j.id, j.state FROM inputs i JOIN jobs j ON j.id = i.job_id
+SELECT j.id, j.state FROM inputs i JOIN jobs j ON j.seq = i.job
 WHERE i.replay_of = ?1
 ORDER BY j.seq DESC

@@ -1,2 +1,2 @@
--- The number of the last event that was ever written, deleted ones included.
-SELECT seq FROM sqlite_sequence WHERE name = 'events'
+-- The last row stays when old ones are deleted.
+SELECT max(seq) FROM events

@@ -1,2 +1,7 @@
-UPDATE steps SET finished_at = ?4, entry = ?5, entry_blob = ?6
-WHERE job_id = ?1 AND generation = ?2 AND number = ?3
+-- The current step as it is left: with its entry, or, where a new generation begins, as it was.
+INSERT INTO steps (
+  job, generation, number, kind, pool, model, target, input_tokens, output_tokens, planned_at, finished_at, entry,
+  entry_blob)
+SELECT seq, generation, step, step_kind, pool, model, target, step_input, step_output, planned_at, ?2, ?3, ?4
+FROM jobs WHERE seq = ?1
+ON CONFLICT DO NOTHING

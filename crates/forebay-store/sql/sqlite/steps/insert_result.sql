@@ -1,2 +1,2 @@
-INSERT INTO results (job_id, generation, output, output_blob, provenance, created_at)
+INSERT INTO results (job, generation, output, output_blob, provenance, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6)

@@ -1,1 +1,1 @@
-UPDATE grants SET lease_until = ?1 WHERE lease_until > ?1
+UPDATE attempts SET permit_until = ?1 WHERE permit_until > ?1

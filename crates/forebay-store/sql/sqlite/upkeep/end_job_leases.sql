@@ -1,2 +1,2 @@
 -- At start nobody else can own a job of this file: whoever did is dead.
-UPDATE jobs SET lease_until = ?1 WHERE state = 'RUNNING' AND lease_until > ?1
+UPDATE jobs SET lease_until = ?1 WHERE lease_until > ?1

@@ -1,3 +1,3 @@
 SELECT id FROM jobs
-WHERE state IN ('READY', 'RUNNING', 'WAITING', 'RETRY_SCHEDULED') AND deadline <= ?1
-ORDER BY deadline LIMIT ?2
+WHERE expires_at <= ?1
+ORDER BY expires_at LIMIT ?2

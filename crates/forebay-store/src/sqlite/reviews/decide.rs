@@ -83,9 +83,8 @@ fn move_on(
     let Verdict::Rerun { step, .. } = verdict else {
         return save::save_numbered(tx, before, change);
     };
-    save::insert_step(tx, before.id, change.job.generation, change.job.step, step)?;
-    let moved = JobRecord { pool: step.pool.clone(), ..before.clone() };
-    save::save_numbered(tx, &moved, change)
+    save::leave_step(tx, before, None)?;
+    save::save_with_step(tx, before, change, step)
 }
 
 /// The result that the decision makes, signed by whoever made it.

@@ -6,12 +6,14 @@ use rusqlite::Connection;
 const FAULTS: &[(&str, &str)] = &[
     (
         "a pool's calls in flight are its grants",
-        "SELECT name FROM pools p WHERE in_flight <> (SELECT count(*) FROM grants WHERE pool = p.name)",
+        "SELECT name FROM pools p WHERE in_flight <> (
+           SELECT count(*) FROM attempts a WHERE a.pool = p.name AND a.permit_until IS NOT NULL)",
     ),
     (
         "a tenant's calls in flight are its grants",
         "SELECT tenant FROM tenant_load l WHERE tenant > 0
-           AND in_flight <> (SELECT count(*) FROM grants g WHERE g.tenant = l.tenant)",
+           AND in_flight <> (
+             SELECT count(*) FROM attempts a WHERE a.tenant = l.tenant AND a.permit_until IS NOT NULL)",
     ),
     (
         "the jobs that are pending everywhere are those of all tenants",
@@ -19,13 +21,8 @@ const FAULTS: &[(&str, &str)] = &[
            AND pending_jobs <> (SELECT count(*) FROM jobs WHERE finished_at IS NULL)",
     ),
     (
-        "a grant belongs to an attempt of its job, tenant and pool",
-        "SELECT hex(g.attempt_id) FROM grants g LEFT JOIN attempts a ON a.id = g.attempt_id
-         WHERE (a.job_id, a.tenant, a.pool) IS NOT (g.job_id, g.tenant, g.pool)",
-    ),
-    (
         "an open attempt is its running job's, under its fence",
-        "SELECT hex(a.id) FROM attempts a JOIN jobs j ON j.id = a.job_id
+        "SELECT hex(a.id) FROM attempts a JOIN jobs j ON j.seq = a.job
          WHERE a.settled_at IS NULL AND (j.state, j.fence) IS NOT ('RUNNING', a.fence)",
     ),
     (
@@ -51,6 +48,10 @@ const FAULTS: &[(&str, &str)] = &[
                = (j.tenant, j.task, j.ordering_key)))",
     ),
     (
+        "a job's first event is the one that it is numbered by",
+        "SELECT hex(id) FROM jobs j WHERE j.seq <> (SELECT min(e.seq) FROM events e WHERE e.job = j.seq)",
+    ),
+    (
         "a job that is claimable is first of its key",
         "SELECT hex(id) FROM jobs WHERE claimable AND NOT key_first",
     ),
@@ -60,17 +61,17 @@ const FAULTS: &[(&str, &str)] = &[
          WHERE (j.tenant, j.task, j.state) IS NOT (f.tenant, f.task, 'SUCCEEDED')",
     ),
     (
-        "a job has its input and its current step",
-        "SELECT hex(j.id) FROM jobs j
-         LEFT JOIN inputs i ON i.job_id = j.id
-         LEFT JOIN steps s ON (s.job_id, s.generation, s.number) = (j.id, j.generation, j.step)
-         WHERE i.job_id IS NULL OR s.job_id IS NULL",
+        "a job has its input, and a journal of the steps before the one that it is at",
+        "SELECT hex(j.id) FROM jobs j LEFT JOIN inputs i ON i.job = j.seq
+         WHERE i.job IS NULL OR j.step - 1 <> (
+           SELECT count(*) FROM steps s
+           WHERE (s.job, s.generation) = (j.seq, j.generation) AND s.number < j.step AND s.finished_at IS NOT NULL)",
     ),
     (
         "a result is there when its job succeeded, and only then",
         "SELECT hex(j.id) FROM jobs j
-         LEFT JOIN results r ON (r.job_id, r.generation) = (j.id, j.generation)
-         WHERE (j.state = 'SUCCEEDED') <> (r.job_id IS NOT NULL)",
+         LEFT JOIN results r ON (r.job, r.generation) = (j.seq, j.generation)
+         WHERE (j.state = 'SUCCEEDED') <> (r.job IS NOT NULL)",
     ),
     (
         "a review is open while its job is in review, and only then",
@@ -87,7 +88,7 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "an open dead letter has no replay that was not cancelled, and one that is replayed has",
         "SELECT hex(job_id) FROM dead_letters d WHERE state IN ('open', 'replayed') AND (state = 'replayed') <> EXISTS (
-           SELECT 1 FROM inputs i JOIN jobs r ON r.id = i.job_id
+           SELECT 1 FROM inputs i JOIN jobs r ON r.seq = i.job
            WHERE i.replay_of = d.job_id AND r.state <> 'CANCELLED')",
     ),
     (
@@ -102,8 +103,9 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "a decision is an event of its job, and the opening of its review another",
         "SELECT hex(r.job_id) FROM reviews r
-         LEFT JOIN events o ON (o.seq, o.job_id, o.type) = (r.seq, r.job_id, 'review_required')
-         LEFT JOIN events d ON (d.seq, d.job_id) = (r.decided_seq, r.job_id)
+         JOIN jobs j ON j.id = r.job_id
+         LEFT JOIN events o ON (o.seq, o.job, o.type) = (r.seq, j.seq, 'review_required')
+         LEFT JOIN events d ON (d.seq, d.job) = (r.decided_seq, j.seq)
          WHERE o.seq IS NULL OR (r.decided_seq IS NOT NULL AND d.seq IS NULL)",
     ),
     (
@@ -112,7 +114,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "an event is a job's and has a version that the job has had",
-        "SELECT e.seq FROM events e LEFT JOIN jobs j ON j.id = e.job_id AND j.tenant = e.tenant
+        "SELECT e.seq FROM events e LEFT JOIN jobs j ON j.seq = e.job AND j.tenant = e.tenant
          WHERE e.type <> 'batch.completed' AND (j.id IS NULL OR e.state_version > j.state_version)",
     ),
     (
@@ -125,11 +127,11 @@ const FAULTS: &[(&str, &str)] = &[
         "a batch that is complete, and no other, has one event that says so",
         "SELECT hex(id) FROM batches b WHERE (finished_at IS NOT NULL) <> (
            SELECT count(*) FROM events e
-           WHERE e.job_id = b.id AND e.tenant = b.tenant AND e.type = 'batch.completed' AND e.at = b.finished_at)",
+           WHERE e.body ->> '$.subject' = 'batch_' || lower(hex(b.id)) AND e.tenant = b.tenant AND e.type = 'batch.completed' AND e.at = b.finished_at)",
     ),
     (
         "a job that has not ended knows that it is a member",
-        "SELECT hex(m.job_id) FROM batch_members m JOIN jobs j ON j.id = m.job_id JOIN inputs i ON i.job_id = j.id
+        "SELECT hex(m.job_id) FROM batch_members m JOIN jobs j ON j.id = m.job_id JOIN inputs i ON i.job = j.seq
          WHERE j.finished_at IS NULL AND i.batch IS NULL",
     ),
 ];

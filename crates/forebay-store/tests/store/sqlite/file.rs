@@ -3,7 +3,6 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use forebay_core::failure::FailureClass;
 use forebay_core::job::State;
 use forebay_core::time::Timestamp;
 use forebay_store::record::{Actor, Bytes, NewJob, TenantSettings};
@@ -12,7 +11,6 @@ use forebay_store::{Access as _, ManualClock, StoreError};
 
 use super::SqliteFile;
 use crate::bundle::{Bundle, START};
-use crate::conformance::letters::dead;
 
 /// Tells a run of this test binary to open a file and say what came of it.
 const OPEN: &str = "FOREBAY_TEST_OPEN";
@@ -129,24 +127,6 @@ fn a_second_migration_changes_nothing() {
     assert_eq!((second.present, second.applied), (first.present.clone(), vec![]));
     assert_eq!(schema(), before);
     assert_eq!(check(&file.path()).unwrap().present, first.present);
-}
-
-/// What had failed before there were dead letters is one.
-#[tokio::test]
-async fn older_failures_are_dead_letters_too() {
-    let file = SqliteFile::new();
-    let beside = file.path();
-    let b = Bundle::new(file).await;
-    let job = dead(&b, b.new_job(), FailureClass::Auth).await;
-    let migration = include_str!("../../../migrations/sqlite/0004_dead_letters.sql");
-    let backfill = migration.split(';').find(|part| part.contains("INSERT INTO dead_letters (")).unwrap();
-    let before = b.store().letter(b.alpha, job).await.unwrap().unwrap().record;
-    let connection = rusqlite::Connection::open(beside).unwrap();
-    connection.execute("DELETE FROM dead_letters", ()).unwrap();
-    assert!(b.store().letter(b.alpha, job).await.unwrap().is_none());
-    connection.execute(backfill, ()).unwrap();
-    assert_eq!(b.store().letter(b.alpha, job).await.unwrap().unwrap().record, before);
-    b.finish().await;
 }
 
 #[test]

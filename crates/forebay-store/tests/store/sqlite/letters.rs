@@ -17,13 +17,14 @@ const FILL: &str = "
   WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000000)
   SELECT n, randomblob(16) AS id, n % 10 = 0 AS dead, iif(n % 1000 = 0, 'auth', 'invalid_request') AS class FROM c;
   INSERT INTO jobs (id, seq, tenant, task, kind, revision, state, state_version, fence, generation, step, attempts,
-    deferrals, step_since, available_at, deadline, failure_class, failure_message, priority, pool, place, claimable,
-    key_first, updated_at, finished_at)
+    deferrals, step_since, available_at, deadline, failure_class, failure_message, priority, step_kind, pool, model,
+    step_input, step_output, planned_at, place, claimable, key_first, updated_at, finished_at)
   SELECT id, n, 1, 'task' || (n / 10 % 20), 'llm', 1, iif(dead, 'FAILED_TERMINAL', 'SUCCEEDED'), 3, 1, 1, 1, 1, 0, n, n,
-    n, iif(dead, class, NULL), iif(dead, 'refused', NULL), 'normal', 'main', 0, 0, 1, n, n
+    n, iif(dead, class, NULL), iif(dead, 'refused', NULL), 'normal', 'call', 'main', 'small', 9, 9, n,
+    0, 0, 1, n, n
   FROM n ORDER BY id;
-  INSERT INTO inputs (job_id, body, request_digest, metadata, created_at)
-  SELECT id, CAST('{}' AS BLOB), zeroblob(32), '{\"order\":\"' || n || '\"}', n FROM n ORDER BY id;
+  INSERT INTO inputs (job, body, request_digest, metadata, created_at)
+  SELECT n, CAST('{}' AS BLOB), zeroblob(32), '{\"order\":\"' || n || '\"}', n FROM n ORDER BY n;
   INSERT INTO dead_letters (job_id, tenant, seq, task, revision, class, created_at, failed_at, state, owner, updated_at)
   SELECT id, 1, n, 'task' || (n / 10 % 20), 1, class, n, n, 'open', iif(n % 500 = 0, 'anna', NULL), n
   FROM n WHERE dead ORDER BY id;

@@ -1,6 +1,9 @@
 -- In the order in which they were claimed: a claim raises the fence.
-SELECT id, job_id, tenant, generation, step, number, fence, worker, build, task, pool, model, claimed_at, settled_at,
-       outcome, failure_class, message, reserved_input, reserved_output, reserved_micros, price_input, price_cached,
-       price_output, budget_start, input_tokens, cached_tokens, output_tokens, cost_micros, uncertain_micros,
-       overage_micros, evidence
-FROM attempts ORDER BY job_id, fence
+SELECT a.id, j.id, a.tenant, a.generation, a.step,
+       row_number() OVER (PARTITION BY a.job, a.generation, a.step ORDER BY a.fence), a.fence,
+       a.worker, a.build, a.task, a.pool, a.model, a.claimed_at, a.settled_at,
+       a.outcome, a.failure_class, a.message, a.reserved_input, a.reserved_output, a.reserved_micros, a.price_input,
+       a.price_cached, a.price_output, a.budget_start, a.input_tokens, a.cached_tokens, a.output_tokens, a.cost_micros,
+       a.uncertain_micros, a.overage_micros, a.evidence
+FROM attempts a JOIN jobs j ON j.seq = a.job
+ORDER BY j.id, a.fence

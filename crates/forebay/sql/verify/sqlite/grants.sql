@@ -1,1 +1,3 @@
-SELECT attempt_id, job_id, tenant, pool, lease_until FROM grants
+SELECT a.id, j.id, a.tenant, a.pool, a.permit_until
+FROM attempts a JOIN jobs j ON j.seq = a.job
+WHERE a.permit_until IS NOT NULL

@@ -1,0 +1,1 @@
+UPDATE attempts SET permit_until = NULL WHERE seq = ?1

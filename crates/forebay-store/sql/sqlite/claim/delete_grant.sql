@@ -1,1 +1,0 @@
-DELETE FROM grants WHERE attempt_id = ?1

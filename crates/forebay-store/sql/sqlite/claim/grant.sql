@@ -1,1 +1,0 @@
-SELECT pool, tenant FROM grants WHERE attempt_id = ?1
