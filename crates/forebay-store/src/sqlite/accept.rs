@@ -9,6 +9,7 @@ use forebay_core::lifecycle::{Submitted, submit};
 use rusqlite::named_params;
 
 use super::columns::{Columns, int, split};
+use super::tally::Pending;
 use super::transaction::Tx;
 use super::{SqliteStore, queue, save, sql};
 use crate::record::{AcceptRefused, Accepted, JobRecord, JobUsage, NewJob, NewStep};
@@ -75,20 +76,13 @@ fn refused(tx: &Tx<'_>, job: &NewJob) -> Result<Option<AcceptRefused>, StoreErro
     {
         return Ok(Some(AcceptRefused::NoDocument));
     }
-    let load = tx.row(sql!("accept/load"), [job.tenant], |row| {
-        let mut c = Columns::of(row);
-        Ok((c.get::<i64>()?, c.maybe_count::<u64>()?, c.get::<i64>()?))
-    })?;
-    let Some((pending, limit, everywhere)) = load else {
+    let Some(pending) = pending(tx, job.tenant)? else {
         return Ok(Some(AcceptRefused::NoTenant));
     };
-    let (more, more_everywhere) = tx.tally(|tally| tally.pending(job.tenant));
-    let pending = (pending + more).unsigned_abs();
-    let everywhere = (everywhere + more_everywhere).unsigned_abs();
-    if let Some(limit) = limit.filter(|limit| pending >= *limit) {
+    if let Some(limit) = pending.limit.filter(|limit| pending.of_tenant >= *limit) {
         return Ok(Some(AcceptRefused::TenantFull { limit }));
     }
-    if everywhere >= job.max_pending {
+    if pending.everywhere >= job.max_pending {
         return Ok(Some(AcceptRefused::SystemFull { limit: job.max_pending }));
     }
     let Some(ceiling) = job.refuse_above_budget else {
@@ -96,6 +90,22 @@ fn refused(tx: &Tx<'_>, job: &NewJob) -> Result<Option<AcceptRefused>, StoreErro
     };
     let left = queue::account(tx, job.tenant)?.1.left();
     Ok(left.filter(|left| *left < ceiling).map(|left| AcceptRefused::Budget { left }))
+}
+
+/// Jobs that have not ended; `None` where there is no such tenant. The rows are read once in a transaction, and what was
+/// noted in it counts besides.
+fn pending(tx: &Tx<'_>, tenant: i64) -> Result<Option<Pending>, StoreError> {
+    if let Some(known) = tx.tally(|tally| tally.pending(tenant)) {
+        return Ok(Some(known));
+    }
+    let read = tx.row(sql!("accept/load"), [tenant], |row| {
+        let mut c = Columns::of(row);
+        Ok(Pending { of_tenant: c.count()?, limit: c.maybe_count()?, everywhere: c.count()? })
+    })?;
+    Ok(tx.tally(|tally| {
+        tally.read_pending(tenant, read?);
+        tally.pending(tenant)
+    }))
 }
 
 fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {

@@ -2,7 +2,7 @@
 //! commit. A hundred jobs that end in one transaction write their tenant's row once.
 //!
 //! Nobody may read such a row past what is noted here and not written yet: whoever reads one in a write asks
-//! [`Tally::write`] first, or adds the difference as [`Tally::pending`] tells it.
+//! [`Tally::write`] first.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +30,17 @@ pub(super) struct Tally {
     /// Money, by tenant and period.
     accounts: BTreeMap<(i64, i64), Booked>,
     days: BTreeMap<Day, Used>,
+    /// What admission has read, by tenant. What is noted and not written counts on top of it.
+    read: BTreeMap<i64, Pending>,
+}
+
+/// Jobs that have not ended, for admission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) of_tenant: u64,
+    /// How many the tenant may have.
+    pub(super) limit: Option<u64>,
+    pub(super) everywhere: u64,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -73,10 +84,20 @@ impl Tally {
         }
     }
 
-    /// Unfinished jobs that are not in the rows yet: of the tenant, and of all together.
-    pub(super) fn pending(&self, tenant: i64) -> (i64, i64) {
-        let of = |tenant| self.loads.get(&tenant).map_or(0, |load| load.pending_jobs);
-        (of(tenant), of(EVERYBODY))
+    /// Keeps what the rows say about a tenant's jobs.
+    pub(super) fn read_pending(&mut self, tenant: i64, read: Pending) {
+        self.read.insert(tenant, read);
+    }
+
+    /// Unfinished jobs, by the rows and by what is noted; `None` where the rows are still to be read.
+    pub(super) fn pending(&self, tenant: i64) -> Option<Pending> {
+        let read = self.read.get(&tenant)?;
+        let more = |tenant| self.loads.get(&tenant).map_or(0, |load| load.pending_jobs);
+        Some(Pending {
+            of_tenant: read.of_tenant.saturating_add_signed(more(tenant)),
+            everywhere: read.everywhere.saturating_add_signed(more(EVERYBODY)),
+            limit: read.limit,
+        })
     }
 
     /// A tenant has a call in flight more. The pool's row is the claim's to write.
@@ -162,7 +183,12 @@ mod tests {
         tally.count_pending(7, 1);
         tally.count_pending(8, 1);
         tally.count_pending(8, -1);
-        assert_eq!((tally.pending(7), tally.pending(8), tally.pending(9)), ((1, 1), (0, 1), (0, 1)));
+        let read = Pending { of_tenant: 4, limit: Some(9), everywhere: 10 };
+        assert_eq!(tally.pending(7), None);
+        tally.read_pending(7, read);
+        tally.read_pending(8, read);
+        assert_eq!(tally.pending(7), Some(Pending { of_tenant: 5, everywhere: 11, ..read }));
+        assert_eq!(tally.pending(8), Some(Pending { of_tenant: 4, everywhere: 11, ..read }));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! [`CACHE_TTL`] at most.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,9 +38,21 @@ const PREFIX: &str = "fbk_";
 /// Characters of a key that are kept to recognise it by.
 const HINT_CHARS: usize = 10;
 
-/// Who asks.
+/// Who asks; cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Principal {
+pub struct Principal(Arc<KeyHolder>);
+
+impl Deref for Principal {
+    type Target = KeyHolder;
+
+    fn deref(&self) -> &KeyHolder {
+        &self.0
+    }
+}
+
+/// What is known of whoever has a key.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KeyHolder {
     /// The tenant's number.
     pub tenant: i64,
     /// The tenant's name.
@@ -84,15 +97,15 @@ impl Principal {
     }
 }
 
-impl From<&KeyRecord> for Principal {
-    fn from(key: &KeyRecord) -> Self {
-        Self {
+impl From<KeyRecord> for Principal {
+    fn from(key: KeyRecord) -> Self {
+        Self(Arc::new(KeyHolder {
             tenant: key.tenant,
-            tenant_name: key.tenant_name.clone(),
+            tenant_name: key.tenant_name,
             key_id: key.id,
-            key_name: key.name.clone(),
-            scopes: key.scopes.clone(),
-        }
+            key_name: key.name,
+            scopes: key.scopes,
+        }))
     }
 }
 
@@ -160,7 +173,7 @@ pub(super) struct KeyCache {
 
 #[derive(Default)]
 struct Known {
-    keys: HashMap<Digest, (KeyRecord, Instant)>,
+    keys: HashMap<Digest, (KnownKey, Instant)>,
     /// Rises with each revocation: what was read before one is not remembered after it.
     revocations: u64,
 }
@@ -177,18 +190,18 @@ impl KeyCache {
     /// 401 when the key is unknown, expired or revoked.
     pub(super) async fn principal(&self, credential: Credential) -> Result<Principal, Problem> {
         let key = self.find(credential.0).await?.ok_or_else(|| unauthorized("the key is not known"))?;
-        check(&key, self.store.now())?;
-        Ok(Principal::from(&key))
+        key.check(self.store.now())?;
+        Ok(key.principal)
     }
 
     /// Takes note that a key was revoked.
     pub(super) fn forget(&self, key: KeyId) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.keys.retain(|_, (record, _)| record.id != key);
+        known.keys.retain(|_, (known, _)| known.principal.key_id != key);
         known.revocations += 1;
     }
 
-    async fn find(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError> {
+    async fn find(&self, digest: Digest) -> Result<Option<KnownKey>, StoreError> {
         let now = Instant::now();
         let revocations = {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -199,14 +212,14 @@ impl KeyCache {
                 _ => known.revocations,
             }
         };
-        let found = self.store.key_by_digest(digest).await?;
+        let found = self.store.key_by_digest(digest).await?.map(KnownKey::from);
         if let Some(key) = &found {
             self.remember(digest, key.clone(), now, revocations);
         }
         Ok(found)
     }
 
-    fn remember(&self, digest: Digest, key: KeyRecord, read_at: Instant, revocations: u64) {
+    fn remember(&self, digest: Digest, key: KnownKey, read_at: Instant, revocations: u64) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.revocations != revocations {
             return;
@@ -220,14 +233,31 @@ impl KeyCache {
     }
 }
 
-fn check(key: &KeyRecord, now: Timestamp) -> Result<(), Problem> {
-    if key.revoked_at.is_some() {
-        return Err(unauthorized("the key was revoked"));
+/// A key that was looked up.
+#[derive(Clone)]
+struct KnownKey {
+    principal: Principal,
+    expires_at: Option<Timestamp>,
+    revoked: bool,
+}
+
+impl From<KeyRecord> for KnownKey {
+    fn from(key: KeyRecord) -> Self {
+        let (expires_at, revoked) = (key.expires_at, key.revoked_at.is_some());
+        Self { principal: Principal::from(key), expires_at, revoked }
     }
-    if key.expires_at.is_some_and(|at| at <= now) {
-        return Err(unauthorized("the key has expired"));
+}
+
+impl KnownKey {
+    fn check(&self, now: Timestamp) -> Result<(), Problem> {
+        if self.revoked {
+            return Err(unauthorized("the key was revoked"));
+        }
+        if self.expires_at.is_some_and(|at| at <= now) {
+            return Err(unauthorized("the key has expired"));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A new key: its text, which nobody can find out again, and what is kept of it.
@@ -259,7 +289,7 @@ mod tests {
     fn principal(tenant_name: &str, scopes: &[Scope]) -> Principal {
         let key_id = KeyId::from_bytes([1; 16]);
         let (tenant_name, key_name) = (tenant_name.to_owned(), "test".to_owned());
-        Principal { tenant: 1, tenant_name, key_id, key_name, scopes: scopes.to_vec() }
+        Principal(Arc::new(KeyHolder { tenant: 1, tenant_name, key_id, key_name, scopes: scopes.to_vec() }))
     }
 
     #[test]
@@ -319,10 +349,11 @@ mod tests {
             expires_at: None,
             revoked_at: None,
         };
-        assert!(check(&key, now).is_ok());
+        let check = |key: KeyRecord| KnownKey::from(key).check(now);
+        assert!(check(key.clone()).is_ok());
         let expiring = |at| KeyRecord { expires_at: Some(Timestamp::from_millis(at)), ..key.clone() };
-        assert!(check(&expiring(1_001), now).is_ok());
-        assert!(check(&expiring(1_000), now).is_err());
-        assert!(check(&KeyRecord { revoked_at: Some(now), ..key }, now).is_err());
+        assert!(check(expiring(1_001)).is_ok());
+        assert!(check(expiring(1_000)).is_err());
+        assert!(check(KeyRecord { revoked_at: Some(now), ..key }).is_err());
     }
 }

@@ -27,16 +27,16 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Characters of a request id that is taken over from the caller.
 const REQUEST_ID_CHARS: usize = 128;
 
-/// Adds what every request goes through, outermost last.
+/// Adds what every request goes through, outermost first. As one layer: each that is added apart is boxed and cloned
+/// for every request.
 pub(super) fn surround(router: Router<Api>, api: &Api) -> Router<Api> {
-    router
-        .fallback(unknown_path)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::disable())
-        .layer(RequestDecompressionLayer::new().gzip(true).pass_through_unaccepted(true))
-        .layer(from_fn(count_received))
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn_with_state(api.clone(), finish))
+    router.fallback(unknown_path).method_not_allowed_fallback(wrong_method).layer((
+        from_fn_with_state(api.clone(), finish),
+        CatchPanicLayer::custom(panicked),
+        from_fn(count_received),
+        RequestDecompressionLayer::new().gzip(true).pass_through_unaccepted(true),
+        DefaultBodyLimit::disable(),
+    ))
 }
 
 /// Names the request in the log and in its problems.
@@ -71,7 +71,7 @@ async fn finish(State(api): State<Api>, mut request: Request, next: Next) -> Res
     let id = request_id(&request);
     request.extensions_mut().insert(RequestId(id.clone()));
     let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let response = if head_bytes(&request) > REQUEST_HEAD_BYTES {
         head_too_large().into_response()
     } else if request.headers().get_all(HOST).iter().nth(1).is_some() {
@@ -83,7 +83,7 @@ async fn finish(State(api): State<Api>, mut request: Request, next: Next) -> Res
     let response = written(response, &id);
     let status = response.status().as_u16();
     let millis = Millis::new(i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX));
-    let route = route.as_deref().unwrap_or("unknown");
+    let route = route.as_ref().map_or("unknown", MatchedPath::as_str);
     debug!(request_id = %id, %method, route, status, millis = millis.get(), "request");
     api.app.metrics.request(&method, route, status, millis);
     response
@@ -111,7 +111,10 @@ fn is_safe_id(id: &str) -> bool {
 
 /// Bytes of the head as it was on the wire, to within its white space.
 fn head_bytes(request: &Request) -> usize {
-    let line = request.method().as_str().len() + request.uri().to_string().len() + "  HTTP/1.1\r\n".len();
+    let uri = request.uri();
+    let origin = uri.authority().map_or(0, |authority| authority.as_str().len() + "http://".len());
+    let target = origin + uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let line = request.method().as_str().len() + target + "  HTTP/1.1\r\n".len();
     let fields =
         request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
     line + fields.sum::<usize>() + "\r\n".len()
