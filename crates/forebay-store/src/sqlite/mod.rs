@@ -8,6 +8,7 @@ mod accept;
 mod access;
 mod audit;
 mod batches;
+mod checkpoint;
 mod claim;
 mod columns;
 mod datasets;
@@ -97,7 +98,8 @@ impl SqliteStore {
         end_leases(&connection, clock.now())?;
         let board = Arc::new(Board::default());
         let readers = Readers::new(path.to_owned());
-        let writer = Writer::start(connection, Arc::clone(&clock), identity.origin, Arc::clone(&board))?;
+        let writer =
+            Writer::start(connection, path, Arc::clone(&clock), identity.origin, Arc::clone(&board))?;
         let inner = Inner {
             writer,
             readers,
@@ -203,6 +205,7 @@ fn open(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
          PRAGMA synchronous = FULL;
          PRAGMA foreign_keys = ON;
          PRAGMA busy_timeout = 5000;
+         -- A connection that commits has checkpoints of its own or does few (see `checkpoint`).
          PRAGMA wal_autocheckpoint = 4000;
          PRAGMA journal_size_limit = 16777216;
          PRAGMA temp_store = MEMORY;

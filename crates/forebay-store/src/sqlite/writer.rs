@@ -3,6 +3,7 @@
 //! back and each is run in a transaction of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use forebay_core::event::Origin;
@@ -10,6 +11,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use tracing::error;
 
+use super::checkpoint::Checkpoints;
 use super::signals::Board;
 use super::transaction::{News, Tx};
 use crate::{Clock, StoreError};
@@ -53,13 +55,15 @@ impl<T: Send, F: FnMut(&Tx<'_>) -> Result<T, StoreError> + Send> Verb for Waitin
 
 impl Writer {
     pub(super) fn start(
-        connection: Connection,
+        mut connection: Connection,
+        path: &Path,
         clock: Arc<dyn Clock>,
         origin: Origin,
         board: Arc<Board>,
     ) -> Result<Self, StoreError> {
+        let checkpoints = Checkpoints::beside(&mut connection, path)?;
         let (door, mut waiting) = mpsc::channel::<Box<dyn Verb>>(WAITING);
-        let desk = Desk { connection, clock, origin, board };
+        let desk = Desk { connection, _checkpoints: checkpoints, clock, origin, board };
         let thread = std::thread::Builder::new()
             .name("forebay-writer".to_owned())
             .spawn(move || {
@@ -111,6 +115,8 @@ fn run_all(group: &mut [Box<dyn Verb>], tx: &Tx<'_>) -> Result<(), StoreError> {
 
 struct Desk {
     connection: Connection,
+    // After the connection, with which they end.
+    _checkpoints: Checkpoints,
     clock: Arc<dyn Clock>,
     origin: Origin,
     board: Arc<Board>,
