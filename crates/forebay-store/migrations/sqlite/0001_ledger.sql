@@ -65,8 +65,7 @@ CREATE TABLE jobs (
   task            TEXT    NOT NULL,
   kind            TEXT    NOT NULL,
   revision        INTEGER NOT NULL,
-  state           TEXT    NOT NULL CHECK (state IN ('READY', 'RUNNING', 'WAITING', 'RETRY_SCHEDULED',
-                            'REVIEW_REQUIRED', 'SUCCEEDED', 'FAILED_TERMINAL', 'CANCELLED')),
+  state           TEXT    NOT NULL,
   state_version   INTEGER NOT NULL,
   fence           INTEGER NOT NULL,
   generation      INTEGER NOT NULL,
@@ -100,10 +99,13 @@ CREATE TABLE jobs (
   uncertain_micros INTEGER NOT NULL DEFAULT 0,
   updated_at      INTEGER NOT NULL,
   finished_at     INTEGER,
-  CHECK ((state = 'RUNNING') = (lease_until IS NOT NULL)),
-  CHECK ((state IN ('SUCCEEDED', 'FAILED_TERMINAL', 'CANCELLED')) = (finished_at IS NOT NULL)),
-  CHECK ((state IN ('READY', 'RUNNING', 'WAITING', 'RETRY_SCHEDULED')) = (expires_at IS NOT NULL)),
-  CHECK (claimable = 0 OR state IN ('READY', 'RETRY_SCHEDULED'))
+  -- Chains of OR: for IN with a list, SQLite makes a table of the list each time that a row is written.
+  CHECK ((state = 'READY' OR state = 'RUNNING' OR state = 'WAITING' OR state = 'RETRY_SCHEDULED'
+          OR state = 'REVIEW_REQUIRED') = (finished_at IS NULL)),
+  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_TERMINAL' OR state = 'CANCELLED') = (finished_at IS NOT NULL)),
+  CHECK ((expires_at IS NULL) = (finished_at IS NOT NULL OR state = 'REVIEW_REQUIRED')),
+  CHECK ((lease_until IS NOT NULL) = (state = 'RUNNING')),
+  CHECK (claimable = 0 OR state = 'READY' OR state = 'RETRY_SCHEDULED')
 ) STRICT;
 -- Each entry of an index ends with the number of its row, in which it is ordered last: here, the order of accepting.
 -- The head of each lane.
@@ -189,7 +191,8 @@ CREATE TABLE attempts (
   permit_until        INTEGER,
   ended_at            INTEGER,
   settled_at          INTEGER,             -- once: outcome, usage, grant and money together
-  outcome             TEXT CHECK (outcome IN ('succeeded', 'failed_before_send', 'failed_after_send', 'unknown')),
+  outcome             TEXT CHECK (outcome = 'succeeded' OR outcome = 'failed_before_send'
+                                  OR outcome = 'failed_after_send' OR outcome = 'unknown'),
   failure_class       TEXT,
   message             TEXT,
   provider_request_id TEXT,

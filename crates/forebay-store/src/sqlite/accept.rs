@@ -156,11 +156,11 @@ fn behind_key(tx: &Tx<'_>, job: &NewJob) -> Result<bool, StoreError> {
 
 fn insert_job(tx: &Tx<'_>, record: &JobRecord, step: &NewStep) -> Result<(), StoreError> {
     let claimable = !record.behind_key && record.job.available_at <= tx.now;
-    tx.execute(
+    tx.execute_named(
         sql!("accept/insert_job"),
         named_params! {
-            ":id": record.id.as_bytes(),
             ":seq": record.seq,
+            ":id": record.id.as_bytes(),
             ":tenant": record.tenant,
             ":task": record.task,
             ":kind": record.kind,
@@ -189,7 +189,7 @@ fn insert_job(tx: &Tx<'_>, record: &JobRecord, step: &NewStep) -> Result<(), Sto
 
 fn insert_input(tx: &Tx<'_>, job: &NewJob, record: &JobRecord) -> Result<(), StoreError> {
     let (body, blob) = split(&job.input);
-    tx.execute(
+    tx.execute_named(
         sql!("accept/insert_input"),
         named_params! {
             ":job": record.seq,

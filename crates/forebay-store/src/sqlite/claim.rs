@@ -251,15 +251,15 @@ impl<'t, 'c> Round<'t, 'c> {
         let attempt_id = new_id(self.tx.now);
         let period_start =
             self.tenants.get(&record.tenant).map_or(Timestamp::from_millis(0), |tenant| tenant.period_start);
-        self.tx.execute(
+        self.tx.execute_named(
             sql!("claim/insert_attempt"),
             named_params! {
                 ":id": forebay_core::id::AttemptId::as_bytes(&attempt_id),
                 ":job": record.seq,
+                ":fence": int(record.job.fence),
                 ":tenant": record.tenant,
                 ":generation": record.job.generation,
                 ":step": record.job.step,
-                ":fence": int(record.job.fence),
                 ":claim_id": self.claim.id.as_bytes(),
                 ":worker": self.claim.worker,
                 ":build": self.claim.build,

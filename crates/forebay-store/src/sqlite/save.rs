@@ -83,30 +83,27 @@ fn write(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), Store
 /// A claim changes so little that it leaves most indexes alone.
 fn claim(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<usize, StoreError> {
     let job = &after.job;
-    tx.execute(
+    tx.execute_named(
         sql!("jobs/claim"),
         named_params! {
-            ":seq": after.seq,
-            ":was_fence": int(before.job.fence),
-            ":was_version": int(before.job.state_version),
             ":state": job.state.name(),
             ":state_version": int(job.state_version),
             ":fence": int(job.fence),
             ":attempts": job.attempts,
             ":lease_until": job.lease_until.map(|at| at.as_millis()),
             ":updated_at": after.updated_at.as_millis(),
+            ":seq": after.seq,
+            ":was_fence": int(before.job.fence),
+            ":was_version": int(before.job.state_version),
         },
     )
 }
 
 fn update(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord, claimable: bool) -> Result<usize, StoreError> {
     let job = &after.job;
-    tx.execute(
+    tx.execute_named(
         sql!("jobs/update"),
         named_params! {
-            ":seq": after.seq,
-            ":was_fence": int(before.job.fence),
-            ":was_version": int(before.job.state_version),
             ":state": job.state.name(),
             ":state_version": int(job.state_version),
             ":fence": int(job.fence),
@@ -130,6 +127,9 @@ fn update(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord, claimable: bool) -
             ":uncertain_micros": after.usage.uncertain.0,
             ":updated_at": after.updated_at.as_millis(),
             ":finished_at": after.finished_at.map(|at| at.as_millis()),
+            ":seq": after.seq,
+            ":was_fence": int(before.job.fence),
+            ":was_version": int(before.job.state_version),
         },
     )
 }
@@ -228,16 +228,16 @@ pub(super) fn save_with_step(
 ) -> Result<(JobRecord, i64), StoreError> {
     let moved = JobRecord { pool: step.pool.clone(), ..before.clone() };
     let saved = save_numbered(tx, &moved, change)?;
-    tx.execute(
+    tx.execute_named(
         sql!("jobs/plan"),
         named_params! {
-            ":seq": before.seq,
             ":kind": step.kind,
             ":model": step.model,
             ":target": step.target,
             ":input": int(step.input_tokens),
             ":output": int(step.output_tokens),
             ":now": tx.now.as_millis(),
+            ":seq": before.seq,
         },
     )?;
     Ok(saved)

@@ -107,10 +107,9 @@ fn write_attempt(
     settlement: &Settlement,
     permit: Permit,
 ) -> Result<bool, StoreError> {
-    let rows = tx.execute(
+    let rows = tx.execute_named(
         sql!("attempts/settle"),
         named_params! {
-            ":seq": attempt,
             ":keep_permit": permit == Permit::Keep,
             ":now": tx.now.as_millis(),
             ":outcome": close.outcome.name(),
@@ -125,6 +124,7 @@ fn write_attempt(
             ":cost_micros": settlement.spent.0,
             ":uncertain_micros": settlement.uncertain.0,
             ":overage_micros": settlement.overage.0,
+            ":seq": attempt,
         },
     )?;
     Ok(rows == 1)

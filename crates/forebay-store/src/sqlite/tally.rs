@@ -155,7 +155,7 @@ impl Tally {
 }
 
 fn write_day(tx: &Tx<'_>, day: &Day, used: &Used) -> Result<(), StoreError> {
-    tx.execute(
+    tx.execute_named(
         sql!("budgets/add_usage_day"),
         named_params! {
             ":tenant": day.tenant,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use forebay_core::event::Origin;
 use forebay_core::id::{BatchId, JobId};
 use forebay_core::time::Timestamp;
-use rusqlite::{Connection, OptionalExtension as _, Params, Row};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, ToSql};
 
 use super::tally::Tally;
 use crate::StoreError;
@@ -49,6 +49,21 @@ impl<'c> Tx<'c> {
     /// Runs a statement; says how many rows it changed.
     pub(super) fn execute(&self, sql: &'static str, params: impl Params) -> Result<usize, StoreError> {
         Ok(self.connection.prepare_cached(sql)?.execute(params)?)
+    }
+
+    /// Runs a statement with many parameters, given in the order in which it names them, so that none is looked up.
+    pub(super) fn execute_named(
+        &self,
+        sql: &'static str,
+        params: &[(&str, &dyn ToSql)],
+    ) -> Result<usize, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        debug_assert_eq!(statement.parameter_count(), params.len(), "{sql}");
+        for (index, (name, value)) in (1..).zip(params) {
+            debug_assert_eq!(statement.parameter_name(index), Some(*name), "{sql}");
+            statement.raw_bind_parameter(index, value)?;
+        }
+        Ok(statement.raw_execute()?)
     }
 
     /// The one row of a query, if it has one.

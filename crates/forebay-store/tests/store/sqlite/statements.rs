@@ -176,4 +176,29 @@ async fn a_permit_that_is_live_again_stays() {
     assert!(!lapsed(until - 1) && lapsed(until));
     b.succeed(&claimed).await;
     b.finish().await;
+
+/// What is written for each job makes no table of its own meanwhile: that costs as much as the row.
+#[tokio::test]
+async fn what_runs_for_each_job_makes_no_table_on_the_way() {
+    let (_file, connection) = migrated().await;
+    let folders = ["accept", "attempts", "log", "steps"];
+    let files = folders.iter().flat_map(|name| statements(&folder().join(name)));
+    let more = [
+        "claim/insert_attempt",
+        "claim/update_pool",
+        "claim/put_bucket",
+        "jobs/claim",
+        "jobs/update",
+        "jobs/plan",
+    ];
+    for path in files.chain(more.map(|name| folder().join(name).with_extension("sql"))) {
+        let sql = fs::read_to_string(&path).unwrap();
+        let mut statement = connection.prepare(&format!("EXPLAIN {sql}")).unwrap();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().unwrap() {
+            let operation: String = row.get(1).unwrap();
+            let makes = ["OpenEphemeral", "OpenAutoindex", "SorterOpen"].contains(&operation.as_str());
+            assert!(!makes, "{} does {operation}", path.display());
+        }
+    }
 }
