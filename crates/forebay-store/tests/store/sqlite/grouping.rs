@@ -148,7 +148,7 @@ async fn a_verb_that_fails_at_its_end_leaves_nothing() {
     let before = (b.job(job).await, b.attempts(job).await, b.events(b.alpha, None).await);
     // The result is the last that a commit writes; here is one already, which no verb would leave.
     let result = "INSERT INTO results VALUES (?1, 1, x'31', NULL, x'31', 0)";
-    connection.execute(result, [job.as_bytes()]).unwrap();
+    connection.execute(result, [before.0.seq]).unwrap();
     let commit = b.new_commit(&claimed, succeeded(used(10, 5)), succeed());
     assert!(b.store().commit_step(commit).await.is_err());
     assert_eq!((b.job(job).await, b.attempts(job).await, b.events(b.alpha, None).await), before);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use forebay_store::record::Actor;
 use forebay_store::ManualClock;
 use rusqlite::Connection;
 
@@ -142,14 +143,19 @@ async fn an_attempt_that_is_settled_is_closed_to_every_statement() {
     let claimed = b.claim_one().await;
     b.succeed(&claimed).await;
     let statement = |name: &str| fs::read_to_string(folder().join(name).with_extension("sql")).unwrap();
-    let held = (claimed.attempt_id.as_bytes(), job.as_bytes(), i64::try_from(claimed.fence).unwrap());
-    let found = |name: &str| connection.prepare(&statement(name)).unwrap().exists(held).unwrap();
-    assert!(found("attempts/owned"), "it is the holder's");
-    assert!(!found("attempts/open"), "and is not open");
+    let (fence, attempt) = (i64::try_from(claimed.fence).unwrap(), claimed.attempt_id.as_bytes());
+    let seq: i64 = connection
+        .query_row(&statement("attempts/owned"), (job.as_bytes(), fence, attempt), |row| row.get(0))
+        .expect("it is the holder's");
+    let number: i64 = connection.query_row("SELECT seq FROM jobs", (), |row| row.get(0)).unwrap();
+    let open = |holder: Option<&[u8; 16]>| {
+        connection.prepare(&statement("attempts/open")).unwrap().exists((number, fence, holder)).unwrap()
+    };
+    assert!(!open(Some(attempt)) && !open(None), "and is not open");
     let mut settle = connection.prepare(&statement("attempts/settle")).unwrap();
     let changed = settle
         .execute(rusqlite::named_params! {
-            ":id": claimed.attempt_id.as_bytes(), ":now": 1, ":outcome": "unknown", ":failure_class": "internal",
+            ":seq": seq, ":keep_permit": false, ":now": 1, ":outcome": "unknown", ":failure_class": "internal",
             ":message": "again", ":provider_request_id": "r", ":provider_model": "m", ":input_tokens": 1,
             ":cached_tokens": 1, ":output_tokens": 1, ":reasoning_tokens": 1, ":cost_micros": 1,
             ":uncertain_micros": 1, ":overage_micros": 1,
@@ -165,17 +171,17 @@ async fn a_permit_that_is_live_again_stays() {
     let file = SqliteFile::new();
     let connection = file.connection();
     let b = Bundle::new(file).await;
-    b.accept_one().await;
-    let claimed = b.claim_one().await;
-    let sql = fs::read_to_string(folder().join("upkeep/grant_is_lapsed.sql")).unwrap();
-    let lapsed = |at: i64| {
-        let key = (claimed.attempt_id.as_bytes(), at);
-        connection.prepare(&sql).unwrap().exists(key).unwrap()
-    };
-    let until: i64 = connection.query_row("SELECT lease_until FROM grants", (), |row| row.get(0)).unwrap();
+    let job = b.accept_one().await;
+    b.claim_one().await;
+    b.store().cancel(b.alpha, job, Actor::program()).await.unwrap();
+    let sql = fs::read_to_string(folder().join("attempts/permit.sql")).unwrap();
+    let (seq, until): (i64, i64) = connection
+        .query_row("SELECT seq, permit_until FROM attempts", (), |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    let lapsed = |at: i64| connection.prepare(&sql).unwrap().exists((seq, at)).unwrap();
     assert!(!lapsed(until - 1) && lapsed(until));
-    b.succeed(&claimed).await;
     b.finish().await;
+}
 
 /// What is written for each job makes no table of its own meanwhile: that costs as much as the row.
 #[tokio::test]
