@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use forebay_store::record::Actor;
 use forebay_store::ManualClock;
+use forebay_store::record::Actor;
 use rusqlite::Connection;
 
 use super::SqliteFile;
