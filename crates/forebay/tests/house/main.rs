@@ -5,6 +5,7 @@
 mod documents;
 mod failpoints;
 mod imports;
+mod planted;
 mod shape;
 mod source;
 
