@@ -145,6 +145,21 @@ fn replay(world: &World<'_>, job: &Job, audited: &HashSet<&str>, findings: &mut 
             ]
         },
     );
+    let asked = |job: Id| {
+        let input = world.input(job)?;
+        Some((&input.body, &input.blob, &input.document, &input.series_key, input.series_version))
+    };
+    findings.check(
+        I::I32,
+        About::job(job.id),
+        asked(job.id) == asked(of),
+        "a replay does what was asked for",
+        || {
+            [of, job.id]
+                .map(|job| format!("inputs: {} {:?}", job.named("job"), asked(job).is_some()))
+                .to_vec()
+        },
+    );
 }
 
 #[cfg(test)]
@@ -198,6 +213,10 @@ mod tests {
         is_found(
             &broken(|case| case.store.audit.retain(|row| row.action != "job.replay")),
             "a replay is of a failed job",
+        );
+        is_found(
+            &broken(|case| case.input_mut(case.again).body = Some(b"{}".to_vec())),
+            "a replay does what was asked for",
         );
     }
 }

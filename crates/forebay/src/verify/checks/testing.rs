@@ -157,7 +157,9 @@ impl Case {
         let (seq, at) = (self.seq() - 1, self.now);
         let (class, state) = ("auth".to_owned(), "replayed".to_owned());
         self.store.letters.push(Letter { job, tenant: 1, seq, class, failed_at: at, state });
-        self.input_mut(self.again).replay_of = Some(job);
+        let body = self.input(job).body.clone();
+        let again = self.input_mut(self.again);
+        (again.replay_of, again.body) = (Some(job), body);
         let version = self.job_mut(job).state_version;
         self.append(Event {
             tenant: 1,
