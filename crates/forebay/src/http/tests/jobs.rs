@@ -1,3 +1,6 @@
+use forebay_core::money::Micros;
+use forebay_store::record::NewRevision;
+
 use super::*;
 
 #[tokio::test]
@@ -60,6 +63,22 @@ async fn a_misspelt_member_is_refused_with_its_pointer() {
     assert_eq!(refused.body["errors"][0]["pointer"], "/deadine");
     let refused = bench.post(&key, "/v1/jobs", &json!({"task": "none", "input": {"prompt": "a"}})).await;
     assert_eq!(refused.code(), "unknown_task");
+}
+
+#[tokio::test]
+async fn a_task_may_refuse_what_the_budget_can_not_pay() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &[Scope::Submit, Scope::Read]).await;
+    let settings = TenantSettings { budget: Some(Micros(1)), ..TenantSettings::default() };
+    bench.app.store.put_tenant("default".to_owned(), settings, Actor::program()).await.unwrap();
+    let chat = json!({"task": "chat", "input": {"prompt": "a"}});
+    assert_eq!(bench.post(&key, "/v1/jobs", &chat).await.status, StatusCode::ACCEPTED, "it waits");
+    let refuses = definitions::DEFAULT.replace("[tasks.chat]\n", "[tasks.chat]\nat_budget = \"refuse\"\n");
+    bench.app.revisions.apply(NewRevision::of(refuses, Actor::program())).await.unwrap();
+    let refused = bench.post(&key, "/v1/jobs", &chat).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::TOO_MANY_REQUESTS, "budget_exhausted"));
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(bench.get(&key, "/v1/jobs").await.body["data"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -153,7 +153,11 @@ async fn what_is_wrong_with_a_dead_letter_is_named() {
 async fn a_failed_job_is_done_again_as_a_new_one() {
     let bench = Bench::new().await;
     let key = bench.key("default", &[Scope::Submit, Scope::Read, Scope::Operate]).await;
-    let job = bench.dead(&key).await;
+    let body = json!({
+        "task": "chat", "input": {"prompt": "hello"}, "params": {"seed": 7}, "metadata": {"order": "4711"},
+    });
+    let job = bench.post(&key, "/v1/jobs", &body).await.body["job_id"].as_str().unwrap().to_owned();
+    bench.fail_one().await;
     let path = format!("/v1/jobs/{job}/replay");
     let changed = format!("{}\n# one more line\n", definitions::DEFAULT);
     bench.app.revisions.apply(NewRevision::of(changed, Actor::program())).await.unwrap();
@@ -168,6 +172,9 @@ async fn a_failed_job_is_done_again_as_a_new_one() {
     let shown = bench.get(&key, &format!("/v1/jobs/{new}")).await.body;
     assert_eq!((&shown["replay_of"], &shown["revision"]), (&json!(job), &json!(1)));
     assert_eq!(shown["metadata"], json!({"order": "4711"}));
+    let ids = vec![job.parse().unwrap(), new.parse().unwrap()];
+    let asked_for = bench.app.store.work(ids).await.unwrap();
+    assert_eq!(asked_for[0].input, asked_for[1].input, "the same is asked for");
     assert_eq!(bench.get(&key, &format!("/v1/jobs/{job}")).await.body["replayed_by"], new);
     let letter = bench.get(&key, &format!("/v1/dead-letters/{job}")).await.body;
     assert_eq!((&letter["state"], &letter["replays"][0]["job_id"]), (&json!("replayed"), &json!(new)));

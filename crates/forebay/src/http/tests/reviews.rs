@@ -71,6 +71,16 @@ fn field<'r>(review: &'r Value, pointer: &str) -> &'r Value {
 }
 
 #[tokio::test]
+async fn whoever_waits_for_the_machines_does_not_wait_for_a_person() {
+    let bench = Bench::new().await;
+    let key = bench.reviewer("anna").await;
+    let path = format!("/v1/jobs/{}", bench.in_review(&key).await);
+    let request = asked(&key, "GET", &path).header("prefer", "wait=60").body(Body::empty()).unwrap();
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), bench.send(request)).await;
+    assert_eq!(waited.expect("an answer at once").body["state"], "REVIEW_REQUIRED");
+}
+
+#[tokio::test]
 async fn a_review_shows_the_text_the_values_and_where_they_stand() {
     let bench = Bench::new().await;
     let key = bench.reviewer("anna").await;
