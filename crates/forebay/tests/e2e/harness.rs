@@ -1,6 +1,6 @@
 //! A server process with a store of its own, and what a caller does with it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -61,8 +61,11 @@ impl Server {
     /// As above, with more of the environment set.
     pub fn start_with(home: &Home, provider: &str, environment: &[(&str, &str)]) -> Self {
         Self::try_start(home, provider, environment).unwrap_or_else(|said| {
-            let log = std::fs::read_to_string(home.path().join("server.log")).unwrap_or_default();
-            panic!("the server said {said:?} and logged:\n{log}")
+            let mut log = Vec::new();
+            // A log may be a device that has no end.
+            let file = std::fs::File::open(home.path().join("server.log")).expect("a log");
+            file.take(1 << 20).read_to_end(&mut log).expect("the log is read");
+            panic!("the server said {said:?} and logged:\n{}", String::from_utf8_lossy(&log))
         })
     }
 
