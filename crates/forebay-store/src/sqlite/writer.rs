@@ -144,19 +144,24 @@ impl Desk {
         }
     }
 
+    fn run(&self, sql: &str) -> Result<(), StoreError> {
+        self.connection.prepare_cached(sql)?.execute(())?;
+        Ok(())
+    }
+
     /// Runs the verbs as one transaction; on an error nothing of it remains.
     fn transaction(&self, group: &mut [Box<dyn Verb>]) -> Result<News, StoreError> {
-        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        self.run("BEGIN IMMEDIATE")?;
         let tx = Tx::new(&self.connection, self.clock.now(), self.origin);
         let done = run_all(group, &tx)
             .and_then(|()| tx.write_tally())
-            .and_then(|()| Ok(self.connection.execute_batch("COMMIT")?));
+            .and_then(|()| self.run("COMMIT"));
         match done {
             Ok(()) => Ok(tx.into_news()),
             Err(error) => {
                 // Some failures have rolled back already; then there is nothing left to do.
                 if !self.connection.is_autocommit()
-                    && let Err(failure) = self.connection.execute_batch("ROLLBACK")
+                    && let Err(failure) = self.run("ROLLBACK")
                 {
                     error!(%failure, "a transaction could not be rolled back");
                 }
