@@ -153,9 +153,7 @@ impl Desk {
     fn transaction(&self, group: &mut [Box<dyn Verb>]) -> Result<News, StoreError> {
         self.run("BEGIN IMMEDIATE")?;
         let tx = Tx::new(&self.connection, self.clock.now(), self.origin);
-        let done = run_all(group, &tx)
-            .and_then(|()| tx.write_tally())
-            .and_then(|()| self.run("COMMIT"));
+        let done = run_all(group, &tx).and_then(|()| tx.write_tally()).and_then(|()| self.run("COMMIT"));
         match done {
             Ok(()) => Ok(tx.into_news()),
             Err(error) => {
