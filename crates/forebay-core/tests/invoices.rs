@@ -141,7 +141,7 @@ fn imperfect_amounts() -> Vec<Imperfection> {
         ),
         (
             "currency not allowed",
-            coolblue(|answer| answer["output"]["currency"] = json!("SEK")),
+            coolblue(|answer| answer["output"]["currency"] = json!("XYZ")),
             &[("currency_not_allowed", "/currency"), ("evidence_value_mismatch", "/currency")],
         ),
         (

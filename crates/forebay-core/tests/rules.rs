@@ -476,3 +476,68 @@ fn an_amount_that_follows_from_quoted_ones_needs_no_quote() {
     assert_eq!(found("599.64", &all[..7]), missing, "one of its terms has none");
     assert!(found("599.65", &all).contains(&("evidence_missing", "/tax".to_owned())), "not exactly");
 }
+
+#[test]
+fn a_sign_that_several_currencies_share_needs_a_hint() {
+    let found = |code: &str, document: &str, declared: Value| {
+        let policy = json!({
+            "version": 1,
+            "amounts": {"total": "/total"},
+            "currency": {"field": "/currency", "beside_total": true, "aliases": declared},
+            "evidence": {},
+        });
+        found_with(policy, money(code, "10.00"), document, &[("/currency", document), ("/total", document)])
+    };
+    let dollars = "Total $10.00";
+    assert_eq!(found("USD", dollars, json!({})), one("currency_ambiguous", "/currency"));
+    assert_eq!(found("USD", dollars, json!({"USD": ["$"]})), []);
+    assert_eq!(found("AUD", "Perth WA 6000 Total $10.00", json!({"USD": ["$"]})), []);
+    let contradicted = vec![
+        ("currency_contradicted", "/currency".to_owned()),
+        ("evidence_value_mismatch", "/currency".to_owned()),
+    ];
+    assert_eq!(found("NZD", "Perth WA 6000 Total $10.00", json!({})), contradicted);
+    assert_eq!(found("GBP", "Total £10.00", json!({})), [], "a usual sign needs none");
+}
+
+#[test]
+fn a_tax_is_not_higher_than_it_may_be() {
+    let rule = || json!({"net": "/net", "tax": "/tax", "total": "/total", "max_tax_percent": "40"});
+    let output = |net: &str, tax: &str| json!({"net": net, "tax": tax, "total": "121.00"});
+    assert_eq!(amounts(rule(), output("100.00", "21.00")), []);
+    assert_eq!(amounts(rule(), output("21.00", "100.00")), one("tax_too_high", "/tax"));
+    assert_eq!(amounts(rule(), output("0.00", "121.00")), one("tax_too_high", "/tax"));
+}
+
+#[test]
+fn what_a_line_says_stands_in_its_own_row_and_columns() {
+    let found = |lines: Value, quotes: &[(&str, &str)]| {
+        let policy = json!({"version": 1, "amounts": lines_of_rows(), "evidence": {}});
+        let document = "Item    Qty    Price    Amount\nBolt      4     7.50     30.00\nNut       2    10.00     20.00\n";
+        let mut findings = found_with(policy, with_lines("50.00", "50.00", lines), document, quotes);
+        findings.retain(|(code, _)| *code != "evidence_missing");
+        findings
+    };
+    let (bolt, nut) = ("Bolt 4 7.50 30.00", "Nut 2 10.00 20.00");
+    let quotes = [
+        ("/lines/0/text", bolt),
+        ("/lines/0/q", bolt),
+        ("/lines/0/p", bolt),
+        ("/lines/0/amount", bolt),
+        ("/lines/1/text", nut),
+        ("/lines/1/amount", nut),
+    ];
+    let lines = |text: &str, q: &str, p: &str| json!([{"text": text, "q": q, "p": p, "amount": "30.00"}, {"text": "Nut", "amount": "20.00"}]);
+    assert_eq!(found(lines("Bolt", "4", "7.50"), &quotes), []);
+    assert_eq!(found(lines("Bolt", "7.50", "4"), &quotes), one("label_mismatch", "/lines/0/q"));
+    let mut mixed = quotes;
+    mixed[0].1 = nut;
+    assert_eq!(found(lines("Nut", "4", "7.50"), &mixed), one("line_mixed", "/lines/0/text"));
+}
+
+fn lines_of_rows() -> Value {
+    lines(json!({"line": {
+        "quantity": "/q", "unit_price": "/p", "own_row": true,
+        "heads": {"quantity": ["Qty"], "unit_price": ["Price"]},
+    }}))
+}

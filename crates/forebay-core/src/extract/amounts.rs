@@ -78,6 +78,7 @@ pub(super) fn check(rule: &AmountsRule, case: &Case<'_>, findings: &mut Findings
     let total = read(output, rule.total.as_str(), findings);
     let whole = Whole { net, tax, total, adjustments: adjustments(rule, output, total, findings) };
     check_total(rule, &whole, findings);
+    check_height(rule, &whole, findings);
     let parts = lines::sub_lines(rule, case, findings);
     if let Some(amounts) = line_amounts(rule, output, findings) {
         if let Some(at) = &rule.lines {
@@ -171,6 +172,15 @@ fn check_total(rule: &AmountsRule, whole: &Whole, findings: &mut Findings) {
             difference(sum, total)
         );
         findings.push(Finding::new(FindingCode::NetTaxTotal, pointer, message));
+    }
+}
+
+fn check_height(rule: &AmountsRule, whole: &Whole, findings: &mut Findings) {
+    let (Some(limit), Some(net), Some(tax)) = (rule.max_tax_percent, whole.net, whole.tax) else { return };
+    let (Some(field), Some(most)) = (&rule.tax, net.abs().checked_mul(limit)) else { return };
+    if tax.abs() > most / Decimal::ONE_HUNDRED {
+        let message = format!("a tax of {tax} is more than {limit} % of the net amount {net}");
+        findings.push(Finding::new(FindingCode::TaxTooHigh, field.as_str(), message));
     }
 }
 

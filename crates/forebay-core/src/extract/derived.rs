@@ -6,9 +6,10 @@ use std::collections::HashSet;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use crate::extract::Case;
 use crate::extract::amounts::{Amount, add};
+use crate::extract::finding::Findings;
 use crate::extract::policy::{AmountsRule, Counts, Effect};
+use crate::extract::{Case, Pointer, lines};
 
 /// Whether one of the declared sums gives the amount exactly, all of whose other terms have quotes. Terms that are
 /// null or absent count as nothing, as they do in the sums.
@@ -16,9 +17,7 @@ pub(super) fn follows(pointer: &str, quoted: &HashSet<&str>, case: &Case<'_>) ->
     let Some(rule) = &case.policy.amounts else { return false };
     let Amount::Is(amount) = case.output.amount(pointer) else { return false };
     let terms = Terms { quoted, case };
-    let is = |field: &Option<crate::extract::Pointer>| {
-        field.as_ref().is_some_and(|field| field.as_str() == pointer)
-    };
+    let is = |field: &Option<Pointer>| field.as_ref().is_some_and(|field| field.as_str() == pointer);
     let sum = if is(&rule.tax) {
         terms.taxes(rule)
     } else if is(&rule.net) {
@@ -46,26 +45,25 @@ impl Terms<'_> {
         }
     }
 
-    fn each(&self, list: &crate::extract::Pointer, member: &crate::extract::Pointer) -> Option<Decimal> {
+    /// The sum of a member of the elements of a list that count.
+    fn each(&self, list: &Pointer, member: &Pointer, counts: impl Fn(usize) -> bool) -> Option<Decimal> {
         let count = list.lookup(self.case.output.value).and_then(Value::as_array).map_or(0, Vec::len);
-        let terms = (0..count).map(|index| self.term(&format!("{list}/{index}{member}")));
+        let counted = (0..count).filter(|index| counts(*index));
+        let terms = counted.map(|index| self.term(&format!("{list}/{index}{member}")));
         let sum = terms.into_iter().try_fold(Decimal::ZERO, |sum, term| add(sum, term?));
         sum.filter(|_| count > 0)
     }
 
     fn taxes(&self, rule: &AmountsRule) -> Option<Decimal> {
         let taxes = rule.taxes.as_ref()?;
-        self.each(&taxes.list, &taxes.tax)
+        self.each(&taxes.list, &taxes.tax, |_| true)
     }
 
     fn before_tax(&self, rule: &AmountsRule) -> Option<Decimal> {
-        if rule.sub_lines.is_some() {
-            return None;
-        }
-        add(
-            self.each(rule.lines.as_ref()?, rule.line_amount.as_ref()?)?,
-            self.adjusted(rule, Counts::BeforeTax)?,
-        )
+        let parts = lines::sub_lines(rule, self.case, &mut Findings::default());
+        let is_own = |index: usize| parts.parents.get(index).is_none_or(Option::is_none);
+        let of_lines = self.each(rule.lines.as_ref()?, rule.line_amount.as_ref()?, is_own)?;
+        add(of_lines, self.adjusted(rule, Counts::BeforeTax)?)
     }
 
     fn whole(&self, rule: &AmountsRule) -> Option<Decimal> {

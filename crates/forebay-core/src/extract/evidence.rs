@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use crate::extract::amounts::{Amount, Output};
 use crate::extract::answer::Quote;
+use crate::extract::currency::Standing;
 use crate::extract::doubt::{Doubt, Other, Stand};
 use crate::extract::finding::{Finding, FindingCode, Findings, shown};
 use crate::extract::pointer::Pointer;
-use crate::extract::policy::{EvidenceRule, Role};
+use crate::extract::policy::{Effect, EvidenceRule, Role};
 use crate::extract::resolve::{Resolver, Span, find_whole, fold};
 use crate::extract::{Case, currency, dates, derived, doubt, iban, number, written_date};
 use crate::request::fault::escape;
@@ -163,6 +164,15 @@ impl Field<'_> {
         }
         // A quote that is not there has its own finding; what the others say proves nothing without it.
         let spans: Vec<Span> = quotes.iter().map(|quote| quote.span).collect::<Option<_>>()?;
+        if let Sought::Currency(code) = sought
+            && let Some(sign) = self.shared_sign(code, &spans)
+        {
+            let message = format!(
+                "the document prints {sign}, which several currencies share, and nothing says that {code} is meant"
+            );
+            let finding = Finding::new(FindingCode::CurrencyAmbiguous, self.pointer, message);
+            return Some(spans.first().map_or(finding.clone(), |span| finding.at(*span)));
+        }
         match self.stand(&sought, &spans) {
             Stand::Yes => return None,
             Stand::Doubt((other, span), kind) => {
@@ -232,8 +242,9 @@ impl Field<'_> {
             let stand = match sought {
                 Sought::Number(value) => {
                     let stand = |value| number::stand(document, span, value, style);
+                    let either = *is_credit || self.is_taken_off();
                     let stand =
-                        if *is_credit && stand(*value) == Stand::No { stand(-*value) } else { stand(*value) };
+                        if either && stand(*value) == Stand::No { stand(-*value) } else { stand(*value) };
                     stand.map(|other| (Other::Number(other), *span))
                 }
                 Sought::Date(date) => written_date::stand(slice(span), *date, style.day_first)
@@ -260,9 +271,7 @@ impl Field<'_> {
         let slice = |span: &Span| &self.case.document[span.start..span.end];
         match sought {
             Sought::Number(_) | Sought::Percent(_) | Sought::Date(_) => false,
-            Sought::Currency(code) => self.case.policy.currency.as_ref().is_some_and(|rule| {
-                spans.iter().any(|span| currency::stands_in(rule, self.case.document, span, code))
-            }),
+            Sought::Currency(code) => self.standings(code, spans).any(|standing| standing == Standing::Yes),
             Sought::Text(text) => {
                 let (text, pieces) =
                     (lower(text), spans.iter().map(|span| lower(slice(span))).collect::<Vec<_>>());
@@ -281,6 +290,29 @@ impl Field<'_> {
         }
     }
 
+    /// Whether the field is what is taken off the whole document: with a sign or without, it is the same.
+    fn is_taken_off(&self) -> bool {
+        let amounts = self.case.policy.amounts.iter();
+        let mut adjustments = amounts.flat_map(|rule| &rule.adjustments);
+        adjustments.any(|it| it.effect == Effect::Subtract && it.field.as_str() == self.pointer)
+    }
+
+    fn standings(&self, code: &str, spans: &[Span]) -> impl Iterator<Item = Standing> {
+        let rule = self.case.policy.currency.as_ref();
+        rule.into_iter()
+            .flat_map(move |rule| spans.iter().map(move |span| currency::stand(rule, self.case, span, code)))
+    }
+
+    /// The sign that is all that the quotes have of a currency, and that others share.
+    fn shared_sign(&self, code: &str, spans: &[Span]) -> Option<&'static str> {
+        let standings: Vec<_> = self.standings(code, spans).collect();
+        let shared = standings.iter().find_map(|standing| match standing {
+            Standing::Shared(sign) => Some(*sign),
+            Standing::Yes | Standing::No => None,
+        });
+        shared.filter(|_| !standings.contains(&Standing::Yes))
+    }
+
     fn shown_value(&self) -> String {
         match self.value {
             Value::String(text) => shown(text),
@@ -297,16 +329,18 @@ fn continues(spans: &[Span]) -> bool {
 
 /// Whether the text stands there as a whole: not a part of a longer number such as `INV/2023/08`.
 fn find_token(piece: &str, text: &str) -> bool {
+    let is_mark = |char: char| matches!(char, '/' | '-' | '_' | '.' | ',' | '\\' | '+' | '&');
     let glue = |mark: Option<char>, beyond: Option<char>| {
-        mark.is_some_and(|mark| matches!(mark, '/' | '-' | '_' | '.' | ',' | '\\' | '+' | '&'))
-            && beyond.is_some_and(char::is_alphanumeric)
+        mark.is_some_and(is_mark) && beyond.is_some_and(char::is_alphanumeric)
     };
     piece.match_indices(text).any(|(start, _)| {
         let mut before = piece[..start].chars().rev();
         let mut after = piece[start + text.len()..].chars();
+        let cut = text.ends_with(is_mark) && piece[start + text.len()..].starts_with(char::is_alphanumeric)
+            || text.starts_with(is_mark) && piece[..start].ends_with(char::is_alphanumeric);
         let alone = find_whole(&piece[start..], text, 0) == Some(0)
             && !(text.starts_with(char::is_alphanumeric) && piece[..start].ends_with(char::is_alphanumeric));
-        alone && !glue(before.next(), before.next()) && !glue(after.next(), after.next())
+        alone && !cut && !glue(before.next(), before.next()) && !glue(after.next(), after.next())
     })
 }
 

@@ -40,12 +40,16 @@ pub enum FindingCode {
     LineTotal,
     /// The same line is there more often than the document prints it.
     LineRepeated,
+    /// A text of a line is quoted from the row of another line.
+    LineMixed,
     /// A line is said to be part of none, or the parts are more than their line.
     SubLine,
     /// A rate times its base is not its tax.
     TaxRate,
     /// Bases do not add up to the net amount, or taxes not to the tax.
     TaxSum,
+    /// The tax is more than the policy's share of the net amount.
+    TaxTooHigh,
     /// The tax is zero or missing, and the document prints one that leads from one printed amount to another.
     TaxOverlooked,
     /// The document is titled as a credit note and not said to be one, or the other way round.
@@ -58,6 +62,8 @@ pub enum FindingCode {
     CurrencyNotAllowed,
     /// The document prints another currency next to the total.
     CurrencyContradicted,
+    /// The document prints a sign that several currencies share, and nothing says which is meant.
+    CurrencyAmbiguous,
     /// A date is not a day of the calendar, written `YYYY-MM-DD`.
     DateFormat,
     /// A date is before the date that it must not precede.
@@ -111,7 +117,7 @@ use FindingCode as C;
 
 impl FindingCode {
     /// Every code, in the order of the checks.
-    pub const ALL: [FindingCode; 38] = [
+    pub const ALL: [FindingCode; 41] = [
         C::NotJson,
         C::Truncated,
         C::DuplicateMember,
@@ -124,15 +130,18 @@ impl FindingCode {
         C::LineSum,
         C::LineTotal,
         C::LineRepeated,
+        C::LineMixed,
         C::SubLine,
         C::TaxRate,
         C::TaxSum,
+        C::TaxTooHigh,
         C::TaxOverlooked,
         C::DocumentType,
         C::CreditSign,
         C::CurrencyMissing,
         C::CurrencyNotAllowed,
         C::CurrencyContradicted,
+        C::CurrencyAmbiguous,
         C::DateFormat,
         C::DateOrder,
         C::DateImplausible,
@@ -231,6 +240,12 @@ impl FindingCode {
                 "`amounts.line.as_printed`",
                 "the same line is there more often than the document prints it",
             ),
+            C::LineMixed => row(
+                "line_mixed",
+                PolicyFailed,
+                "`amounts.line.own_row`",
+                "a text of a line is quoted from the row of another line",
+            ),
             C::SubLine => row(
                 "sub_line",
                 PolicyFailed,
@@ -245,6 +260,12 @@ impl FindingCode {
                 PolicyFailed,
                 "`amounts.taxes`",
                 "bases do not add up to the net amount, or taxes not to the tax",
+            ),
+            C::TaxTooHigh => row(
+                "tax_too_high",
+                PolicyFailed,
+                "`amounts.max_tax_percent`",
+                "the tax is more than the policy's share of the net amount",
             ),
             C::TaxOverlooked => row(
                 "tax_overlooked",
@@ -279,6 +300,12 @@ impl FindingCode {
                 "`currency.beside_total`",
                 "the document prints another currency next to the total",
             ),
+            C::CurrencyAmbiguous => row(
+                "currency_ambiguous",
+                PolicyFailed,
+                "`evidence`, `currency`",
+                "the document prints a sign that several currencies share, and nothing says which is meant",
+            ),
             C::DateFormat => row(
                 "date_format",
                 PolicyFailed,
@@ -306,14 +333,14 @@ impl FindingCode {
             C::LabelMismatch => row(
                 "label_mismatch",
                 PolicyFailed,
-                "`labels`",
+                "`labels`, `amounts.line.heads`",
                 "a value stands only beside the label of something else, or beside none of its own where one is required",
             ),
             C::ValueOverlooked => row(
                 "value_overlooked",
                 PolicyFailed,
-                "`labels`",
-                "a value is null, and the document prints one beside its label",
+                "`labels`, `amounts.line.not_overlooked`",
+                "a value is null, and the document prints one beside its label, or in the row of its line",
             ),
             C::EvidenceMissing => row("evidence_missing", PolicyFailed, "`evidence`", "a value has no quote"),
             C::EvidenceNotFound => row(

@@ -44,6 +44,21 @@ pub(super) fn compact(text: &str) -> String {
     text.chars().filter(|char| char.is_alphanumeric()).flat_map(char::to_uppercase).collect()
 }
 
+/// The accounts that a printed row has, without the spaces in them.
+pub(super) fn found_in(row: &str) -> Vec<String> {
+    let starts = |at: &usize| {
+        let bytes = &row.as_bytes()[*at..];
+        let apart = row[..*at].chars().next_back().is_none_or(|char| !char.is_alphanumeric());
+        apart && matches!(bytes, [b'A'..=b'Z', b'A'..=b'Z', b'0'..=b'9', b'0'..=b'9', ..])
+    };
+    let account = |at: usize| {
+        let (_, length) = LENGTHS.iter().find(|(code, _)| row[at..].starts_with(code))?;
+        let iban: String = row[at..].chars().filter(|char| !char.is_whitespace()).take(*length).collect();
+        fault(&iban).is_none().then_some(iban)
+    };
+    row.char_indices().map(|(at, _)| at).filter(starts).filter_map(account).collect()
+}
+
 /// What is wrong with an IBAN. Spaces between its groups do not matter.
 fn fault(text: &str) -> Option<String> {
     let iban: String = text.chars().filter(|char| !char.is_whitespace()).collect();
@@ -101,6 +116,13 @@ mod tests {
         ] {
             assert!(fault(wrong).is_some_and(|message| message.contains(why)), "{wrong}: {:?}", fault(wrong));
         }
+    }
+
+    #[test]
+    fn accounts_are_found_in_a_row() {
+        assert_eq!(found_in("Konto 1234.56  IBAN NO93 8601 1117 947, BIC X"), ["NO9386011117947"]);
+        assert_eq!(found_in("GB82 WEST 1234 5698 7654 32"), ["GB82WEST12345698765432"]);
+        assert_eq!(found_in("ÄDE89370400440532013000 DE89 3704 004 NO"), Vec::<String>::new());
     }
 
     #[test]

@@ -6,9 +6,11 @@ use crate::extract::resolve::fold;
 const HEADER_ROWS: usize = 3;
 
 /// The rows of a document that are not blank, in order.
+#[derive(Debug)]
 pub(super) struct Layout(Vec<Vec<Cell>>);
 
 /// What two spaces or a tab set apart in a row.
+#[derive(Debug)]
 pub(super) struct Cell {
     /// Its first byte in the document, and the byte after its last.
     pub(super) start: usize,
@@ -100,12 +102,22 @@ impl Cell {
     }
 }
 
-/// The words of a text in lower case, with a space before and after each: what labels are compared by.
+/// The words of a text in lower case, with a space before and after each: what labels are compared by. `V.A.T.` is one.
 pub(super) fn words(text: &str) -> String {
     let mut words = String::from(" ");
-    for word in text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()) {
+    let (mut single, mut rest) = (false, text);
+    while let Some(start) = rest.find(char::is_alphanumeric) {
+        let between = &rest[..start];
+        rest = &rest[start..];
+        let word = &rest[..rest.find(|char: char| !char.is_alphanumeric()).unwrap_or(rest.len())];
+        rest = &rest[word.len()..];
+        let is_single = word.chars().nth(1).is_none() && word.starts_with(char::is_alphabetic);
+        if single && is_single && between == "." {
+            words.pop();
+        }
         words.extend(word.chars().flat_map(char::to_lowercase));
         words.push(' ');
+        single = is_single;
     }
     words
 }
@@ -146,6 +158,20 @@ mod tests {
         assert_eq!(layout.below((0, 0), 1).map(text).collect::<Vec<_>>(), ["01/02/2023"]);
         assert_eq!(layout.right((1, 0)).map(text).collect::<Vec<_>>(), ["03/04/2023", "€"]);
         assert!(layout.cell((0, 1)).has(&[words("Date")]) && !layout.cell((0, 1)).has(&[words("Dat")]));
+    }
+
+    #[test]
+    fn letters_with_points_are_one_word() {
+        for (text, expected) in [
+            ("V.A.T. @ 20 %", " vat 20 "),
+            ("P.O. Box, A. Smith", " po box a smith "),
+            ("I.V.A.", " iva "),
+            ("P.IVA", " p iva "),
+            ("plan B. A new", " plan b a new "),
+            ("--", " "),
+        ] {
+            assert_eq!(words(text), expected, "{text}");
+        }
     }
 
     proptest! {

@@ -16,6 +16,7 @@
 mod amounts;
 mod answer;
 mod correction;
+mod country;
 mod credit;
 mod currency;
 mod dates;
@@ -26,6 +27,7 @@ mod evidence;
 mod finding;
 #[cfg(test)]
 mod fuzz;
+mod heads;
 mod iban;
 mod iso4217;
 mod labels;
@@ -34,6 +36,7 @@ mod lenient;
 mod lines;
 mod master_data;
 mod number;
+mod own_row;
 mod pointer;
 mod policy;
 mod printed_tax;
@@ -59,7 +62,7 @@ pub use finding::{Finding, FindingCode, FindingFacts, MAX_FINDINGS, MESSAGE_CHAR
 pub use pointer::{NotAPointer, Pointer};
 pub use policy::{
     Adjustment, AmountsRule, Column, Counts, CreditAmounts, CreditNotesRule, CurrencyRule, DateOrder,
-    DateRule, DecimalMark, DuplicatesRule, Effect, EvidenceRule, LabelRule, LineAmounts, LineRule,
+    DateRule, DecimalMark, DuplicatesRule, Effect, EvidenceRule, HeadsRule, LabelRule, LineAmounts, LineRule,
     MasterDataRule, Policy, PolicyError, PrintedTaxRule, Rounding, SubLinesRule, TaxesRule, Unexplained,
 };
 pub use recheck::{Rechecked, kept_evidence, recheck};
@@ -176,8 +179,10 @@ impl<'a> Case<'a> {
     ) -> Self {
         let (roles, document) = (Roles::of(policy), resolver.document());
         let is_credit = credit::is_credit(policy, output.value);
-        let style = policy.evidence.as_ref().map(|_| Style::of(document, policy.style)).unwrap_or_default();
-        let unit = Decimal::new(1, currency::decimals(policy, output.value).unwrap_or(2));
+        let decimals = currency::decimals(policy, output.value).unwrap_or(2);
+        let style =
+            policy.evidence.as_ref().map(|_| Style::of(document, policy.style, decimals)).unwrap_or_default();
+        let unit = Decimal::new(1, decimals);
         Self { policy, roles, references, output, evidence, document, resolver, is_credit, style, unit }
     }
 

@@ -306,7 +306,7 @@ impl Scan {
         let Some(at) = start.checked_sub(1) else { return true };
         let beyond = at.checked_sub(1).and_then(|before| self.char(before));
         match self.char(at) {
-            Some(char) if char.is_alphabetic() => self.is_unit_before(at),
+            Some(char) if is_letter(char) => self.is_unit_before(at),
             Some('/' | '_' | '\\') => !beyond.is_some_and(char::is_alphanumeric),
             Some(':' | '\'' | '\u{2019}' | '.' | ',') => !beyond.is_some_and(char::is_numeric),
             Some(char) if is_minus(char) => self.is_sign(at),
@@ -318,8 +318,8 @@ impl Scan {
     fn free_after(&self, end: usize) -> bool {
         let beyond = self.char(end + 1);
         match self.char(end) {
-            Some(char) if char.is_alphabetic() => self.is_unit_after(end),
-            Some('%' | '‰') => false,
+            Some(char) if is_letter(char) => self.is_unit_after(end),
+            Some('%' | '‰' | '年' | '月' | '日' | '号' | '番') => false,
             Some(' ' | '\u{a0}' | '\u{202f}') => !matches!(beyond, Some('%' | '‰')),
             Some('/' | '_' | '\\') => !beyond.is_some_and(char::is_alphanumeric),
             Some(':' | '\'' | '\u{2019}') => !beyond.is_some_and(char::is_numeric),
@@ -366,6 +366,11 @@ impl Scan {
     }
 }
 
+/// A letter of a script that sets words apart. Others have no capital letters: `1,250円`.
+fn is_letter(char: char) -> bool {
+    char.is_lowercase() || char.is_uppercase()
+}
+
 fn is_minus(char: char) -> bool {
     matches!(char, '-' | '\u{2212}' | '\u{2010}'..='\u{2013}')
 }
@@ -375,7 +380,7 @@ fn is_dash(char: char) -> bool {
 }
 
 fn is_currency_sign(char: char) -> bool {
-    matches!(char, '$' | '¢'..='¥' | '\u{20a0}'..='\u{20cf}')
+    matches!(char, '$' | '¢'..='¥' | '\u{20a0}'..='\u{20cf}' | '\u{ffe0}'..='\u{ffe6}')
 }
 
 fn negate(readings: &mut [Decimal]) {

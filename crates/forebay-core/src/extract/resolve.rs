@@ -1,7 +1,11 @@
 //! Finds quotes in the document. What a layout or a typesetter does to a text is ignored (runs of white
 //! space, soft hyphens, typographic marks); what changes its meaning is not (letters, case, digits).
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
+
+use crate::extract::layout::Layout;
 
 /// A place in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,6 +32,8 @@ pub struct Resolver<'d> {
     line_starts: Vec<usize>,
     /// Where pages end; none where the document has no pages.
     form_feeds: Vec<usize>,
+    /// Its rows and cells, once somebody has asked for them.
+    layout: OnceLock<Layout>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +58,12 @@ impl<'d> Resolver<'d> {
         let line_starts =
             std::iter::once(0).chain(document.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let form_feeds = document.match_indices('\u{c}').map(|(at, _)| at).collect();
-        Self { document, folded, steps, line_starts, form_feeds }
+        Self { document, folded, steps, line_starts, form_feeds, layout: OnceLock::new() }
+    }
+
+    /// The document as rows of printed cells.
+    pub(super) fn layout(&self) -> &Layout {
+        self.layout.get_or_init(|| Layout::of(self.document))
     }
 
     /// The row that a byte of the document stands in, with the byte that it begins at.

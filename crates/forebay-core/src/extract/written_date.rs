@@ -1,4 +1,4 @@
-//! Dates as documents print them, in eight languages: `2023-03-20`, `03/20/2023`, `20.3.23`, `7. Mai 2014`,
+//! Dates as documents print them, in a dozen languages: `2023-03-20`, `03/20/2023`, `20.3.23`, `7. Mai 2014`,
 //! `August 3 , 2014`, `le 1er août 2015`. When day and month could be exchanged, the document's other dates decide.
 
 use jiff::civil::Date;
@@ -27,6 +27,7 @@ pub(super) fn has_date(text: &str) -> bool {
     use Token::{Mark, Number, Word};
     let tokens = tokens(text);
     let of_numbers = |five: &[Token]| match five {
+        [Number(4, _), Word(year), Number(1..=2, _), Word(month), Number(1..=2, _)] => is_of_han(year, month),
         [Number(1..=4, a), Mark(one), Number(1..=2, b), Mark(other), Number(1..=4, c)] => {
             separator(*one).is_some()
                 && separator(*one) == separator(*other)
@@ -108,7 +109,13 @@ fn compact(tokens: &[Token], date: Date) -> bool {
 
 /// Three numbers with the same separator twice. With full stops the day comes first wherever that is written.
 fn numeric(five: &[Token], date: Date, day_first: Option<bool>) -> Stand<Date> {
-    use Token::{Mark, Number};
+    use Token::{Mark, Number, Word};
+    if let [Number(4, year), Word(after_year), Number(1..=2, month), Word(after_month), Number(1..=2, day)] =
+        five
+        && is_of_han(after_year, after_month)
+    {
+        return if is(date, (4, *year), *month, *day) { Stand::Yes } else { Stand::No };
+    }
     let [Number(a_len, a), Mark(one), Number(b_len, b), Mark(other), Number(c_len, c)] = five else {
         return Stand::No;
     };
@@ -135,6 +142,11 @@ fn numeric(five: &[Token], date: Date, day_first: Option<bool>) -> Stand<Date> {
             Err(_) => Stand::Yes,
         },
     }
+}
+
+/// `2025年3月14日`, `2025년 3월 14일`.
+fn is_of_han(year: &str, month: &str) -> bool {
+    matches!((year, month), ("年", "月") | ("년", "월"))
 }
 
 fn separator(mark: char) -> Option<char> {
@@ -185,11 +197,11 @@ fn is(date: Date, (year_len, year): (usize, u32), month: u32, day: u32) -> bool 
 }
 
 /// Names and abbreviations of months, lower case and without accents, in English, German, Dutch, French,
-/// Spanish, Italian, Polish (both cases) and Portuguese.
+/// Spanish, Italian, Polish (both cases), Portuguese, Czech, Danish, Norwegian and Swedish.
 const MONTHS: [&[&str]; 12] = [
     &[
         "january", "jan", "januar", "janner", "jaenner", "januari", "janvier", "janv", "enero", "ene",
-        "gennaio", "gen", "stycznia", "styczen", "sty", "janeiro",
+        "gennaio", "gen", "stycznia", "styczen", "sty", "janeiro", "ledna",
     ],
     &[
         "february",
@@ -205,13 +217,26 @@ const MONTHS: [&[&str]; 12] = [
         "luty",
         "lut",
         "fevereiro",
+        "unora",
     ],
-    &["march", "mar", "marz", "maerz", "mrz", "maart", "mrt", "mars", "marzo", "marca", "marzec", "marco"],
-    &["april", "apr", "avril", "avr", "abril", "abr", "aprile", "kwietnia", "kwiecien", "kwi"],
-    &["may", "mai", "mei", "mayo", "maggio", "mag", "maja", "maj", "maio"],
-    &["june", "jun", "juni", "juin", "junio", "giugno", "giu", "czerwca", "czerwiec", "cze", "junho"],
-    &["july", "jul", "juli", "juillet", "juil", "julio", "luglio", "lug", "lipca", "lipiec", "lip", "julho"],
-    &["august", "aug", "augustus", "aout", "agosto", "ago", "sierpnia", "sierpien", "sie"],
+    &[
+        "march", "mar", "marz", "maerz", "mrz", "maart", "mrt", "mars", "marzo", "marca", "marzec", "marco",
+        "marts", "brezna",
+    ],
+    &["april", "apr", "avril", "avr", "abril", "abr", "aprile", "kwietnia", "kwiecien", "kwi", "dubna"],
+    &["may", "mai", "mei", "mayo", "maggio", "mag", "maja", "maj", "maio", "kvetna"],
+    &[
+        "june", "jun", "juni", "juin", "junio", "giugno", "giu", "czerwca", "czerwiec", "cze", "junho",
+        "cervna",
+    ],
+    &[
+        "july", "jul", "juli", "juillet", "juil", "julio", "luglio", "lug", "lipca", "lipiec", "lip",
+        "julho", "cervence",
+    ],
+    &[
+        "august", "aug", "augustus", "aout", "agosto", "ago", "sierpnia", "sierpien", "sie", "augusti",
+        "srpna",
+    ],
     &[
         "september",
         "sep",
@@ -226,6 +251,7 @@ const MONTHS: [&[&str]; 12] = [
         "wrzesien",
         "wrz",
         "setembro",
+        "zari",
     ],
     &[
         "october",
@@ -241,8 +267,9 @@ const MONTHS: [&[&str]; 12] = [
         "paz",
         "outubro",
         "out",
+        "rijna",
     ],
-    &["november", "nov", "novembre", "noviembre", "listopada", "listopad", "lis", "novembro"],
+    &["november", "nov", "novembre", "noviembre", "listopada", "listopad", "lis", "novembro", "listopadu"],
     &[
         "december",
         "dec",
@@ -256,6 +283,9 @@ const MONTHS: [&[&str]; 12] = [
         "grudzien",
         "gru",
         "dezembro",
+        "desember",
+        "des",
+        "prosince",
     ],
 ];
 
@@ -266,14 +296,16 @@ fn month(name: &str) -> Option<u32> {
 
 fn without_accent(char: char) -> char {
     match char {
-        'à' | 'á' | 'â' | 'ä' | 'ą' => 'a',
-        'ç' | 'ć' => 'c',
-        'è' | 'é' | 'ê' | 'ë' | 'ę' => 'e',
+        'à' | 'á' | 'â' | 'ä' | 'ã' | 'ą' => 'a',
+        'ç' | 'ć' | 'č' => 'c',
+        'è' | 'é' | 'ê' | 'ë' | 'ę' | 'ě' => 'e',
+        'í' => 'i',
         'ń' | 'ñ' => 'n',
         'ó' | 'ô' | 'ö' => 'o',
+        'ř' => 'r',
         'ś' => 's',
-        'ù' | 'ú' | 'û' | 'ü' => 'u',
-        'ź' | 'ż' => 'z',
+        'ù' | 'ú' | 'û' | 'ü' | 'ů' => 'u',
+        'ź' | 'ż' | 'ž' => 'z',
         _ => char,
     }
 }
@@ -331,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn month_names_of_eight_languages_are_known() {
+    fn month_names_of_many_languages_are_known() {
         for (text, date) in [
             ("August 3 , 2014", "2014-08-03"),
             ("Jan. 1st, 2022", "2022-01-01"),
@@ -349,6 +381,12 @@ mod tests {
             ("2 de março de 2022", "2022-03-02"),
             ("2014 August 3", "2014-08-03"),
             ("OCTOBER 31, 2022", "2022-10-31"),
+            ("5. marts 2025", "2025-03-05"),
+            ("24 desember 2024", "2024-12-24"),
+            ("3 augusti 2025", "2025-08-03"),
+            ("1. října 2025", "2025-10-01"),
+            ("発行日:2025年3月14日", "2025-03-14"),
+            ("2025 년 3 월 14 일", "2025-03-14"),
         ] {
             assert!(stands(text, date), "{text}");
         }

@@ -32,6 +32,10 @@ pub struct AmountsRule {
     /// By how much the sum of the lines may differ. Default: what `rounding` allows, or else as `tolerance`.
     #[serde(default, with = "text::optional_decimal", skip_serializing_if = "Option::is_none")]
     pub line_tolerance: Option<Decimal>,
+    /// The highest tax there may be, in percent of the net amount: a net amount and a tax that were exchanged have the
+    /// same sum. Default: not looked at.
+    #[serde(default, with = "text::optional_decimal", skip_serializing_if = "Option::is_none")]
+    pub max_tax_percent: Option<Decimal>,
     /// What the lines add up to. Default: either.
     #[serde(default)]
     pub line_amounts: LineAmounts,
@@ -160,6 +164,8 @@ impl AmountsRule {
         refuse_if(self.tolerance < Decimal::ZERO, "amounts.tolerance", "can't be negative")?;
         let negative = self.line_tolerance.is_some_and(|tolerance| tolerance < Decimal::ZERO);
         refuse_if(negative, "amounts.line_tolerance", "can't be negative")?;
+        let no_limit = self.max_tax_percent.is_some_and(|limit| limit <= Decimal::ZERO);
+        refuse_if(no_limit, "amounts.max_tax_percent", "must be above zero")?;
         let without = |member, there: bool| {
             refuse_if(there && self.lines.is_none(), member, "there are no `lines` in `amounts`")
         };

@@ -15,10 +15,12 @@ use crate::extract::resolve::fold;
 pub struct CurrencyRule {
     /// Where its code stands.
     pub field: Pointer,
-    /// Codes that are accepted, as ISO 4217 writes them: `EUR`.
-    pub allowed: Vec<String>,
-    /// How documents write a code otherwise: `USD = ["$", "US Dollars"]`. Case does not matter.
-    #[serde(default)]
+    /// Codes that are accepted, as ISO 4217 writes them: `EUR`. Default: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Vec<String>>,
+    /// How documents write a code beside its usual signs, and which currency a sign means that several share, where
+    /// the document does not say: `USD = ["$"]`. Case does not matter.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub aliases: BTreeMap<String, Vec<String>>,
     /// Whether amounts may have no more decimals than the currency has: 2 for EUR, none for JPY, 3 for KWD.
     /// Default: not looked at.
@@ -32,13 +34,20 @@ pub struct CurrencyRule {
 
 impl CurrencyRule {
     pub(super) fn validate(&self) -> Result<(), PolicyError> {
-        refuse_if(self.allowed.is_empty(), "currency.allowed", "name at least one currency code")?;
         let is_code = |code: &&String| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase());
-        if let Some(code) = self.allowed.iter().find(|code| is_code(code) && iso4217::find(code).is_none()) {
-            refuse_if(true, "currency.allowed", format!("`{code}` is not a currency of ISO 4217"))?;
-        }
-        if let Some(code) = self.allowed.iter().find(|code| !is_code(code)) {
-            refuse_if(true, "currency.allowed", format!("`{code}` is not a code of three capital letters"))?;
+        let allowed = self.allowed.as_deref();
+        let none = allowed.is_some_and(<[String]>::is_empty);
+        refuse_if(none, "currency.allowed", "name at least one currency code, or leave it out to allow all")?;
+        for (member, code) in allowed
+            .into_iter()
+            .flatten()
+            .map(|code| ("currency.allowed", code))
+            .chain(self.aliases.keys().map(|code| ("currency.aliases", code)))
+        {
+            let no_code = !is_code(&code);
+            refuse_if(no_code, member, format!("`{code}` is not a code of three capital letters"))?;
+            let unknown = iso4217::find(code).is_none();
+            refuse_if(unknown, member, format!("`{code}` is not a currency of ISO 4217"))?;
         }
         let mut meaning: BTreeMap<String, &String> = BTreeMap::new();
         for (code, alias) in
@@ -46,7 +55,7 @@ impl CurrencyRule {
         {
             let (member, form) = (format!("currency.aliases.{code}"), fold(alias).to_lowercase());
             refuse_if(form.is_empty(), &member, "a written form can't be blank")?;
-            let other_code = self.allowed.iter().any(|other| other != code && other.to_lowercase() == form);
+            let other_code = form.to_uppercase() != *code && iso4217::find(&form.to_uppercase()).is_some();
             refuse_if(other_code, &member, format!("`{alias}` is another currency's code"))?;
             let other = meaning.insert(form, code).filter(|other| *other != code);
             refuse_if(
@@ -55,7 +64,8 @@ impl CurrencyRule {
                 format!("`{alias}` also stands for another currency, so it says neither"),
             )?;
         }
-        let stranger = self.aliases.keys().find(|code| !self.allowed.contains(code));
+        let is_allowed = |code: &String| allowed.is_none_or(|allowed| allowed.contains(code));
+        let stranger = self.aliases.keys().find(|code| !is_allowed(code));
         refuse_if(
             stranger.is_some(),
             "currency.aliases",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Named, PolicyError, Role, refuse_if};
+use super::{Named, PolicyError, Role, is_default, refuse_if};
 use crate::extract::pointer::Pointer;
 use crate::extract::resolve::fold;
 
@@ -32,6 +32,28 @@ pub struct LineRule {
     /// row. Default: not looked at.
     #[serde(default)]
     pub as_printed: bool,
+    /// Whether the texts of a line may not be quoted from the row that another line's amount stands in. Default: not
+    /// looked at.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub own_row: bool,
+    /// Whether a quantity or a unit price that is null is a finding where the printed row has two numbers, neither of
+    /// them 1, that multiply to the line's amount. Default: not looked at.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub not_overlooked: bool,
+    /// What the columns are headed: a quantity that stands under the head of the unit price, while the unit price
+    /// stands under that of the quantity, is a finding. Default: not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<HeadsRule>,
+}
+
+/// The heads of a table's columns. Case does not matter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeadsRule {
+    /// Of the quantities: `Qty`, `Menge`.
+    pub quantity: Vec<String>,
+    /// Of the unit prices: `Unit price`, `Einzelpreis`.
+    pub unit_price: Vec<String>,
 }
 
 /// What happens where quantity, price and declared discounts do not lead to a line's amount.
@@ -92,7 +114,11 @@ impl LineRule {
 
     pub(super) fn validate(&self) -> Result<(), PolicyError> {
         let twice = self.discount.is_some() && self.discount_percent == self.discount;
-        refuse_if(twice, "amounts.line.discount_percent", "a discount is an amount or a percentage")
+        refuse_if(twice, "amounts.line.discount_percent", "a discount is an amount or a percentage")?;
+        let Some(heads) = &self.heads else { return Ok(()) };
+        let blank = |words: &[String]| words.is_empty() || words.iter().any(|word| fold(word).is_empty());
+        let message = "name at least one head for each, none of them blank";
+        refuse_if(blank(&heads.quantity) || blank(&heads.unit_price), "amounts.line.heads", message)
     }
 }
 

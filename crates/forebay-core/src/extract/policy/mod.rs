@@ -21,7 +21,7 @@ pub use currency::CurrencyRule;
 pub use document::{
     CreditAmounts, CreditNotesRule, DateOrder, DecimalMark, LabelRule, PrintedTaxRule, StyleRule,
 };
-pub use lines::{LineRule, SubLinesRule, Unexplained};
+pub use lines::{HeadsRule, LineRule, SubLinesRule, Unexplained};
 pub use outside::{Column, DuplicatesRule, MasterDataRule};
 
 /// A validation policy. A rule that is absent checks nothing.
