@@ -1,6 +1,6 @@
 //! What can be asked of a store, by concern. Each verb is one transaction or one consistent read.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
@@ -19,8 +19,8 @@ use crate::record::{
     LetterPage, LetterQuery, LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision,
     NewDocument, NewJob, NewKey, NewReplay, NewReview, NewRevision, OpenLetters, Placed, PoolStatus, Queue,
     ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewPage, ReviewQuery, ReviewRecord,
-    ReviewRefused, RevisionPage, RevisionRecord, StepCommit, StepRecord, TenantRecord, TenantSettings,
-    UsageQuery, UsageRow, Work,
+    ReviewRefused, RevisionPage, RevisionRecord, StandingClaim, StepCommit, StepRecord, TenantRecord,
+    TenantSettings, UsageQuery, UsageRow, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -91,6 +91,11 @@ pub trait Claims: Send + Sync {
     /// Takes up to `claim.slots` due jobs of one pool for a worker: ownership, attempt, capacity and money in
     /// one transaction, tenants in turn.
     async fn claim(&self, claim: Claim) -> Result<ClaimReply, StoreError>;
+
+    /// Has a claim made whenever a job of the pool becomes claimable, for as long as somebody keeps it; one a pool,
+    /// the latest. It saves a commit and is no promise: whoever stands by claims when the pool's signal says so, too,
+    /// and now and then in any case.
+    fn stand_by(&self, pool: &str, claim: Weak<dyn StandingClaim>);
 
     /// Reads what a worker needs to run jobs it has claimed, in the order given.
     async fn work(&self, jobs: Vec<JobId>) -> Result<Vec<Work>, StoreError>;

@@ -46,7 +46,20 @@ pub struct ClaimReply {
     /// Models of due jobs that the claim gave no price for, with the revision of such a job. Their lanes were
     /// passed by.
     pub unpriced: BTreeMap<String, u32>,
+    /// What it takes to run the jobs, in the same order, where that was read together with the claim; else empty.
+    pub work: Vec<Work>,
 }
+
+/// A claim that is made whenever a transaction makes a job of its pool claimable: inside that transaction, so that
+/// one commit is enough to accept a job and to claim it.
+pub trait StandingClaim: Send + Sync {
+    /// The claim as it would be made now, and who is told what it brought; `None` where nobody has room for jobs.
+    /// Asked while others wait for the transaction: it must not wait for anything itself.
+    fn claim(&self) -> Option<(Claim, Told)>;
+}
+
+/// Told of a claim once it is committed; dropped unused where that failed.
+pub type Told = Box<dyn FnOnce(ClaimReply) + Send>;
 
 /// A job that a worker owns now.
 #[derive(Debug, Clone, PartialEq, Eq)]

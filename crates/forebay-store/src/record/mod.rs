@@ -21,7 +21,7 @@ pub use audit::{Actor, AuditAction, AuditPage, AuditQuery, AuditRecord};
 pub use batch::{
     BatchKind, BatchPage, BatchRecord, Begun, Member, MemberProblem, MemberRecord, NewBatch, Placed,
 };
-pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, Work};
+pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, StandingClaim, Told, Work};
 pub use dataset::{DatasetPut, DatasetRecord, NewDataset};
 pub use job::{
     AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, PoolStatus, Queue, ResultRecord,

@@ -1,6 +1,7 @@
 //! Handing jobs out: ownership and capacity in one transaction, tenants in turn.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Weak;
 
 use async_trait::async_trait;
 use forebay_core::grant::{Account, Reservation};
@@ -11,11 +12,11 @@ use forebay_core::window::{Bucket, Full, Window};
 use rusqlite::{Row, named_params};
 
 use super::columns::{Columns, int, job_columns, limit};
-use super::signals::new_id;
+use super::signals::{Board, new_id};
 use super::transaction::Tx;
 use super::{SqliteStore, extend, queue, save, sql};
-use crate::record::{Claim, ClaimReply, Claimed, Extended, Held, JobRecord, Work};
-use crate::{Claims, StoreError};
+use crate::record::{Claim, ClaimReply, Claimed, Extended, Held, JobRecord, StandingClaim, Told, Work};
+use crate::{Claims, StoreError, failpoint};
 
 /// Jobs that become due by time, moved into their lanes by one claim at most.
 const PROMOTED: i64 = 500;
@@ -25,11 +26,17 @@ const HEADS: usize = 16;
 const SET_ASIDE: usize = 200;
 /// How long a job is out of its lane that is larger than a limit of the pool: until somebody may have raised it.
 const PARKED: Millis = Millis::from_secs(30);
+/// Jobs whose work a standing claim reads along: above that, reading it elsewhere holds up the writer less.
+const READ_ALONG: usize = 8;
 
 #[async_trait]
 impl Claims for SqliteStore {
     async fn claim(&self, claim: Claim) -> Result<ClaimReply, StoreError> {
         self.write("claim", move |tx| Round::open(tx, &claim)?.run()).await
+    }
+
+    fn stand_by(&self, pool: &str, claim: Weak<dyn StandingClaim>) {
+        self.inner.board.stand_by(pool, claim);
     }
 
     async fn work(&self, jobs: Vec<JobId>) -> Result<Vec<Work>, StoreError> {
@@ -40,6 +47,34 @@ impl Claims for SqliteStore {
         self.write("extend", move |tx| held.iter().map(|held| extend::extend(tx, held, lease)).collect())
             .await
     }
+}
+
+/// Makes the standing claims of the pools in which this transaction has made something claimable. Whom to tell what
+/// they brought, once it is committed, is added to `told`.
+pub(super) fn for_those_who_stand_by(
+    tx: &Tx<'_>,
+    board: &Board,
+    told: &mut Vec<(ClaimReply, Told)>,
+) -> Result<(), StoreError> {
+    for pool in tx.take_pools() {
+        let Some((claim, tell)) = board.standing_claim(&pool) else {
+            tx.note_pool(&pool);
+            continue;
+        };
+        let mut reply = Round::open(tx, &claim)?.run()?;
+        failpoint::reach("claim", "before_commit");
+        if reply.claimed.len() == claim.slots {
+            // There may be more, for other slots.
+            tx.note_pool(&pool);
+        }
+        if reply.claimed.len() <= READ_ALONG {
+            // What can't be read is read again by whoever runs the job, and judged there.
+            let work = reply.claimed.iter().map(|claimed| queue::work(tx, claimed.job_id));
+            reply.work = work.collect::<Result<_, _>>().unwrap_or_default();
+        }
+        told.push((reply, tell));
+    }
+    Ok(())
 }
 
 /// One claim under way: what the pool has used, and which lanes can give nothing more.

@@ -1,7 +1,7 @@
 //! Who is told after a commit, and ids.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use forebay_core::event::Origin;
 use forebay_core::id::{AttemptId, Id, JobId};
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, broadcast};
 use super::SqliteStore;
 use super::transaction::News;
 use crate::Signals;
-use crate::record::Changed;
+use crate::record::{Changed, Claim, StandingClaim, Told};
 
 /// Commits that a slow receiver may lag behind before it is told to look again.
 const BACKLOG: usize = 1_024;
@@ -19,12 +19,13 @@ const BACKLOG: usize = 1_024;
 /// Where commits are announced.
 pub(super) struct Board {
     pools: RwLock<HashMap<String, Arc<Notify>>>,
+    standing: RwLock<HashMap<String, Weak<dyn StandingClaim>>>,
     changes: broadcast::Sender<Arc<Vec<Changed>>>,
 }
 
 impl Default for Board {
     fn default() -> Self {
-        Self { pools: RwLock::default(), changes: broadcast::channel(BACKLOG).0 }
+        Self { pools: RwLock::default(), standing: RwLock::default(), changes: broadcast::channel(BACKLOG).0 }
     }
 }
 
@@ -37,6 +38,16 @@ impl Board {
         if !news.changed.is_empty() && self.changes.receiver_count() > 0 {
             self.changes.send(Arc::new(news.changed)).ok();
         }
+    }
+
+    pub(super) fn stand_by(&self, pool: &str, claim: Weak<dyn StandingClaim>) {
+        self.standing.write().unwrap_or_else(PoisonError::into_inner).insert(pool.to_owned(), claim);
+    }
+
+    /// What somebody who stands by would claim of a pool.
+    pub(super) fn standing_claim(&self, pool: &str) -> Option<(Claim, Told)> {
+        let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner).get(pool)?.upgrade()?;
+        standing.claim()
     }
 
     fn pool(&self, name: &str) -> Arc<Notify> {

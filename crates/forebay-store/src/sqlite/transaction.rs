@@ -136,6 +136,11 @@ impl<'c> Tx<'c> {
         }
     }
 
+    /// The pools in which something may be claimed, which nobody is told of any more unless they are noted again.
+    pub(super) fn take_pools(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.news.borrow_mut().pools)
+    }
+
     pub(super) fn into_news(self) -> News {
         self.news.into_inner()
     }

@@ -1,6 +1,7 @@
 //! The one thread that writes: it takes whatever is waiting, runs it as one transaction, and answers each
-//! caller after the commit. One bad verb never fails its neighbours: when one does, the transaction is rolled
-//! back and each is run in a transaction of its own.
+//! caller after the commit. One bad verb never fails its neighbours, and neither does the claim of somebody who
+//! stands by: when anything fails, the transaction is rolled back and run again without such claims, and if that fails,
+//! too, each verb in a transaction of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -12,9 +13,11 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::error;
 
 use super::checkpoint::Checkpoints;
+use super::claim;
 use super::signals::Board;
 use super::transaction::{News, Tx};
-use crate::{Clock, StoreError};
+use crate::record::{ClaimReply, Told};
+use crate::{Clock, StoreError, failpoint};
 
 /// Verbs in one transaction at most.
 const GROUP: usize = 512;
@@ -104,13 +107,20 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".to_owned())
 }
 
-/// Runs the verbs in order. One that panics is one that failed: the thread goes on for the others.
-fn run_all(group: &mut [Box<dyn Verb>], tx: &Tx<'_>) -> Result<(), StoreError> {
-    let run = AssertUnwindSafe(|| group.iter_mut().try_for_each(|verb| verb.run(tx)));
-    catch_unwind(run).unwrap_or_else(|_| {
+/// What panics is what failed: the thread goes on for the others.
+fn caught(run: impl FnOnce() -> Result<(), StoreError>) -> Result<(), StoreError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         error!("a write panicked; its transaction is rolled back");
         Err(StoreError::Database("a fault of the store's own".to_owned()))
     })
+}
+
+/// Whether the claims of those who stand by are made along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Welcome,
+    /// Something failed, which may have been one of them: the pools' signals will do.
+    NotNow,
 }
 
 struct Desk {
@@ -124,13 +134,23 @@ struct Desk {
 
 impl Desk {
     fn commit(&self, group: &mut Vec<Box<dyn Verb>>) {
-        match self.transaction(group) {
+        self.commit_with(group, Standing::Welcome);
+    }
+
+    fn commit_with(&self, group: &mut Vec<Box<dyn Verb>>, standing: Standing) {
+        let mut told = Vec::new();
+        match self.transaction(group, standing, &mut told) {
             Ok(news) => {
+                for (reply, tell) in told {
+                    failpoint::reach("claim", "after_commit");
+                    tell(reply);
+                }
                 for verb in group.drain(..) {
                     verb.answer(Ok(()));
                 }
                 self.board.announce(news);
             }
+            Err(_) if standing == Standing::Welcome => self.commit_with(group, Standing::NotNow),
             Err(error) if group.len() == 1 => {
                 for verb in group.drain(..) {
                     verb.answer(Err(error.clone()));
@@ -138,7 +158,7 @@ impl Desk {
             }
             Err(_) => {
                 for verb in std::mem::take(group) {
-                    self.commit(&mut vec![verb]);
+                    self.commit_with(&mut vec![verb], Standing::NotNow);
                 }
             }
         }
@@ -149,11 +169,23 @@ impl Desk {
         Ok(())
     }
 
-    /// Runs the verbs as one transaction; on an error nothing of it remains.
-    fn transaction(&self, group: &mut [Box<dyn Verb>]) -> Result<News, StoreError> {
+    /// Runs the verbs in order, and then the claims of those who stand by for what they made claimable, as one
+    /// transaction; on an error nothing of it remains.
+    fn transaction(
+        &self,
+        group: &mut [Box<dyn Verb>],
+        standing: Standing,
+        told: &mut Vec<(ClaimReply, Told)>,
+    ) -> Result<News, StoreError> {
         self.run("BEGIN IMMEDIATE")?;
         let tx = Tx::new(&self.connection, self.clock.now(), self.origin);
-        let done = run_all(group, &tx).and_then(|()| tx.write_tally()).and_then(|()| self.run("COMMIT"));
+        let done = caught(|| group.iter_mut().try_for_each(|verb| verb.run(&tx)))
+            .and_then(|()| match standing {
+                Standing::Welcome => caught(|| claim::for_those_who_stand_by(&tx, &self.board, told)),
+                Standing::NotNow => Ok(()),
+            })
+            .and_then(|()| tx.write_tally())
+            .and_then(|()| self.run("COMMIT"));
         match done {
             Ok(()) => Ok(tx.into_news()),
             Err(error) => {
@@ -171,10 +203,14 @@ impl Desk {
 
 #[cfg(test)]
 mod tests {
+    use forebay_core::definition::PoolLimits;
+    use forebay_core::id::ClaimId;
+    use forebay_core::time::Millis;
+
     use super::*;
-    use crate::record::{Actor, TenantSettings};
+    use crate::record::{Actor, Claim, StandingClaim, TenantSettings};
     use crate::sqlite::SqliteStore;
-    use crate::{Access as _, SystemClock};
+    use crate::{Access as _, Claims as _, Signals as _, SystemClock};
 
     #[tokio::test]
     async fn a_write_that_panics_fails_alone() {
@@ -186,5 +222,38 @@ mod tests {
         assert!(matches!(panicked, Err(StoreError::Database(_))));
         assert_eq!(written.unwrap().name, "other");
         assert!(store.tenant("other").await.unwrap().is_some());
+    }
+
+    /// It can't claim, and says so in the worst way.
+    struct Broken;
+
+    impl StandingClaim for Broken {
+        fn claim(&self) -> Option<(Claim, Told)> {
+            panic!("as a test wants it")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_claim_that_stands_by_and_fails_fails_no_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&folder.path().join("forebay.db"), Arc::new(SystemClock)).unwrap();
+        let claim = Claim {
+            id: ClaimId::new(store.now(), [0; 10]),
+            pool: "main".to_owned(),
+            limits: PoolLimits::default(),
+            prices: std::collections::BTreeMap::new(),
+            slots: 1,
+            lease: Millis::from_secs(30),
+            worker: "w".to_owned(),
+            build: "test",
+        };
+        store.claim(claim).await.unwrap();
+        let broken: Arc<dyn StandingClaim> = Arc::new(Broken);
+        store.stand_by("main", Arc::downgrade(&broken));
+        // What a tenant may do has changed, so that something may be claimable in every pool.
+        let written = store.put_tenant("other".to_owned(), TenantSettings::default(), Actor::program()).await;
+        assert_eq!(written.unwrap().name, "other");
+        // Who waits for the pool's signal is told all the same.
+        store.pool_signal("main").notified().await;
     }
 }

@@ -1,5 +1,6 @@
-//! Claiming: one loop a pool. It registers for the pool's signal before it looks, and looks once a second
-//! anyhow: a lost signal costs latency, never a job (I10).
+//! Claiming: one loop a pool. A job that becomes claimable while there is room is claimed in the very transaction
+//! that makes it so, by the pool's standing claim. Whatever that leaves is claimed when the pool's signal is heard,
+//! and the loop looks once a second anyhow: a lost signal costs latency, never a job (I10).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use std::time::Duration;
 
 use forebay_core::id::ClaimId;
 use forebay_core::time::Timestamp;
-use forebay_store::record::{Claim, ClaimReply, Claimed, Work};
-use tokio::sync::OwnedSemaphorePermit;
+use forebay_store::StoreError;
+use forebay_store::record::{Claim, ClaimReply, Claimed, StandingClaim, Told, Work};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tracing::{error, warn};
 
 use super::{Worker, execute};
@@ -36,55 +38,94 @@ pub(super) async fn supervise(worker: Worker) {
     }
 }
 
+/// What a dispatcher does next.
+enum Cue {
+    /// Hand out what its standing claim has brought.
+    Claimed(ClaimReply, Vec<OwnedSemaphorePermit>),
+    /// Claim for these slots.
+    Claim(Vec<OwnedSemaphorePermit>),
+    /// Something may be claimable.
+    Look,
+}
+
+/// Claims from a pool, and stands by for what becomes claimable.
 async fn claim_from(worker: Worker, pool: String) {
     let signal = worker.app.store.pool_signal(&pool);
+    let (brought, mut claimed) = mpsc::unbounded_channel();
+    let standing: Arc<dyn StandingClaim> =
+        Arc::new(Standing { worker: worker.clone(), pool: pool.clone(), brought });
+    worker.app.store.stand_by(&pool, Arc::downgrade(&standing));
+    let mut pause = Duration::ZERO;
     loop {
-        let heard = signal.notified();
-        tokio::pin!(heard);
-        heard.as_mut().enable();
-        let Some(permits) = free_slots(&worker).await else { return };
-        let asked = permits.len();
-        let pause = match claim(&worker, &pool, asked).await {
-            Ok(reply) => {
-                let full = reply.claimed.len() == asked;
-                let next = reply.next;
-                hand_out(&worker, reply.claimed, permits).await;
-                if full { Duration::ZERO } else { until(&worker, next) }
-            }
-            Err(error) => {
-                warn!(%error, pool, "claiming failed");
-                POLL
-            }
+        let cue = tokio::select! {
+            biased;
+            () = worker.app.tasks.stopping().cancelled() => break,
+            Some((reply, permits)) = claimed.recv() => Cue::Claimed(reply, permits),
+            Some(permits) = free_slots(&worker), if pause.is_zero() => Cue::Claim(permits),
+            // A signal that nobody waited for is kept.
+            () = signal.notified(), if !pause.is_zero() => Cue::Look,
+            () = tokio::time::sleep(pause), if !pause.is_zero() => Cue::Look,
         };
-        if pause.is_zero() {
-            continue;
-        }
-        tokio::select! {
-            () = heard => {}
-            () = tokio::time::sleep(pause) => {}
-            () = worker.app.tasks.stopping().cancelled() => return,
-        }
+        pause = match cue {
+            Cue::Claimed(reply, permits) => hand_out(&worker, &pool, reply, permits).await,
+            Cue::Claim(permits) => match claim(&worker, &pool, permits.len()).await {
+                Ok(reply) => hand_out(&worker, &pool, reply, permits).await,
+                Err(error) => {
+                    warn!(%error, pool, "claiming failed");
+                    POLL
+                }
+            },
+            Cue::Look => Duration::ZERO,
+        };
+    }
+    // A standing claim that was under way brings its jobs all the same.
+    drop(standing);
+    while let Some((reply, permits)) = claimed.recv().await {
+        hand_out(&worker, &pool, reply, permits).await;
     }
 }
 
-/// As many slots as are free, at least one; `None` when it is time to stop.
-async fn free_slots(worker: &Worker) -> Option<Vec<OwnedSemaphorePermit>> {
-    let first = tokio::select! {
-        biased;
-        () = worker.app.tasks.stopping().cancelled() => return None,
-        permit = Arc::clone(&worker.slots).acquire_owned() => permit.ok()?,
-    };
-    let more = std::iter::from_fn(|| Arc::clone(&worker.slots).try_acquire_owned().ok());
-    Some(std::iter::once(first).chain(more).take(BATCH).collect())
+/// A claim for as many slots as are free when a job becomes claimable.
+struct Standing {
+    worker: Worker,
+    pool: String,
+    brought: mpsc::UnboundedSender<(ClaimReply, Vec<OwnedSemaphorePermit>)>,
 }
 
-async fn claim(worker: &Worker, pool: &str, slots: usize) -> Result<ClaimReply, forebay_store::StoreError> {
-    let active = worker.app.revisions.active();
-    let Some(definition) = active.definitions.pools.get(pool) else {
+impl StandingClaim for Standing {
+    fn claim(&self) -> Option<(Claim, Told)> {
+        let permits = Some(more_slots(&self.worker, BATCH)).filter(|permits| !permits.is_empty())?;
+        let claim = new_claim(&self.worker, &self.pool, permits.len())?;
+        let brought = self.brought.clone();
+        // The dispatcher takes everything before it ends.
+        Some((claim, Box::new(move |reply| drop(brought.send((reply, permits))))))
+    }
+}
+
+/// As many slots as are free, at least one. The semaphore is never closed.
+async fn free_slots(worker: &Worker) -> Option<Vec<OwnedSemaphorePermit>> {
+    let mut permits = vec![Arc::clone(&worker.slots).acquire_owned().await.ok()?];
+    permits.append(&mut more_slots(worker, BATCH - 1));
+    Some(permits)
+}
+
+/// Slots that are free now.
+fn more_slots(worker: &Worker, most: usize) -> Vec<OwnedSemaphorePermit> {
+    std::iter::from_fn(|| Arc::clone(&worker.slots).try_acquire_owned().ok()).take(most).collect()
+}
+
+async fn claim(worker: &Worker, pool: &str, slots: usize) -> Result<ClaimReply, StoreError> {
+    match new_claim(worker, pool, slots) {
+        Some(claim) => worker.app.store.claim(claim).await,
         // The active revision has no such pool any more: its jobs wait for one that has.
-        return Ok(ClaimReply::default());
-    };
-    let claim = Claim {
+        None => Ok(ClaimReply::default()),
+    }
+}
+
+fn new_claim(worker: &Worker, pool: &str, slots: usize) -> Option<Claim> {
+    let active = worker.app.revisions.active();
+    let definition = active.definitions.pools.get(pool)?;
+    Some(Claim {
         id: ClaimId::new(worker.app.store.now(), random_bytes()),
         pool: pool.to_owned(),
         limits: definition.limits,
@@ -93,23 +134,23 @@ async fn claim(worker: &Worker, pool: &str, slots: usize) -> Result<ClaimReply, 
         lease: worker.app.settings.lease,
         worker: worker.name.to_string(),
         build: BUILD,
-    };
-    let mut reply = worker.app.store.claim(claim).await?;
-    for (model, revision) in &reply.unpriced {
-        worker.app.revisions.recall_price(model, *revision).await?;
-        // Their lanes were passed by: look again at once.
-        reply.next = Some(worker.app.store.now());
-    }
-    Ok(reply)
+    })
 }
 
-/// Starts a task for each claimed job, with the slot that it fills.
-async fn hand_out(worker: &Worker, claimed: Vec<Claimed>, permits: Vec<OwnedSemaphorePermit>) {
-    if claimed.is_empty() {
-        return;
-    }
-    let jobs: Vec<_> = claimed.iter().map(|job| (job.clone(), worker.hands.take(job))).collect();
-    let works = read_work(worker, &claimed).await;
+/// Starts a task for each claimed job, with the slot that it fills. Says how long until it is worth looking again.
+async fn hand_out(
+    worker: &Worker,
+    pool: &str,
+    reply: ClaimReply,
+    permits: Vec<OwnedSemaphorePermit>,
+) -> Duration {
+    let full = reply.claimed.len() == permits.len();
+    let jobs: Vec<_> = reply.claimed.iter().map(|job| (job.clone(), worker.hands.take(job))).collect();
+    let works = if reply.work.is_empty() {
+        read_work(worker, &reply.claimed).await
+    } else {
+        reply.work.into_iter().map(Ok).collect()
+    };
     for (((claimed, in_hand), work), permit) in jobs.into_iter().zip(works).zip(permits) {
         let worker = worker.clone();
         let calls = worker.calls.clone();
@@ -118,11 +159,22 @@ async fn hand_out(worker: &Worker, claimed: Vec<Claimed>, permits: Vec<OwnedSema
             drop((in_hand, permit));
         });
     }
+    for (model, revision) in &reply.unpriced {
+        if let Err(error) = worker.app.revisions.recall_price(model, *revision).await {
+            warn!(%error, pool, model, "a price can't be read");
+            return POLL;
+        }
+    }
+    // Lanes without a price were passed by: they are looked at again at once.
+    if full || !reply.unpriced.is_empty() { Duration::ZERO } else { until(worker, reply.next) }
 }
 
 /// Reads what all of them need in one go; if that fails, one by one, so that one job that can't be read does
 /// not hold up the others.
-async fn read_work(worker: &Worker, claimed: &[Claimed]) -> Vec<Result<Work, forebay_store::StoreError>> {
+async fn read_work(worker: &Worker, claimed: &[Claimed]) -> Vec<Result<Work, StoreError>> {
+    if claimed.is_empty() {
+        return Vec::new();
+    }
     let ids: Vec<_> = claimed.iter().map(|job| job.job_id).collect();
     if let Ok(works) = worker.app.store.work(ids.clone()).await {
         return works.into_iter().map(Ok).collect();
@@ -130,7 +182,7 @@ async fn read_work(worker: &Worker, claimed: &[Claimed]) -> Vec<Result<Work, for
     let mut works = Vec::with_capacity(ids.len());
     for id in ids {
         let work = worker.app.store.work(vec![id]).await.and_then(|mut works| {
-            works.pop().ok_or_else(|| forebay_store::StoreError::Corrupt(format!("{id} has no work")))
+            works.pop().ok_or_else(|| StoreError::Corrupt(format!("{id} has no work")))
         });
         if let Err(error) = &work {
             error!(%error, job = %id, "a claimed job can't be read");

@@ -21,6 +21,7 @@ pub mod ordering;
 pub mod retry;
 pub mod reviews;
 pub mod revisions;
+pub mod standing;
 pub mod steps;
 pub mod upkeep;
 pub mod usage;
@@ -73,6 +74,12 @@ macro_rules! cases {
                 a_read_that_fails_leaves_the_next_alone,
                 the_reply_says_when_to_look_again,
                 whoever_waits_for_a_pool_is_told,
+            }
+            standing {
+                a_job_is_accepted_and_claimed_by_one_commit,
+                the_next_step_is_claimed_as_the_last_one_is_committed,
+                what_is_not_claimed_at_once_is_signalled,
+                who_has_gone_is_not_asked,
             }
             fairness {
                 tenants_take_turns,
