@@ -9,6 +9,7 @@ use forebay_core::definition::{Definitions, Task};
 use forebay_core::money::Price;
 use forebay_store::record::{Actor, Applied, NewRevision, RevisionInfo, RevisionRecord};
 use forebay_store::{Store, StoreError};
+use tokio::sync::Notify;
 
 use crate::definitions::{self, DefinitionFault};
 
@@ -35,6 +36,7 @@ pub struct Revisions {
     loaded: Mutex<HashMap<u32, Arc<Revision>>>,
     /// What models cost last that the active revision has no more, with the number of the active revision.
     retired: Mutex<(u32, BTreeMap<String, Price>)>,
+    activated: Notify,
 }
 
 /// Why definitions can't be used.
@@ -85,12 +87,23 @@ impl Revisions {
         };
         let active = Arc::new(read(&record)?);
         let loaded = Mutex::new(HashMap::from([(active.number, Arc::clone(&active))]));
-        Ok(Self { store, active: ArcSwap::new(active), loaded, retired: Mutex::default() })
+        Ok(Self {
+            store,
+            active: ArcSwap::new(active),
+            loaded,
+            retired: Mutex::default(),
+            activated: Notify::new(),
+        })
     }
 
     /// The active revision.
     pub fn active(&self) -> Arc<Revision> {
         self.active.load_full()
+    }
+
+    /// Notified when another revision is active. Register before looking.
+    pub fn activated(&self) -> &Notify {
+        &self.activated
     }
 
     /// What models cost now: those of the active revision, and those that were recalled.
@@ -158,6 +171,7 @@ impl Revisions {
         self.active.rcu(|active| {
             if active.number < revision.number { Arc::clone(&revision) } else { Arc::clone(active) }
         });
+        self.activated.notify_waiters();
         Ok(applied)
     }
 

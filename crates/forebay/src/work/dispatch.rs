@@ -21,17 +21,25 @@ const POLL: Duration = Duration::from_secs(1);
 /// Jobs that one claim takes at most: a claim holds up other writes for a few milliseconds only.
 const BATCH: usize = 64;
 
-/// Runs a loop for each pool of the active definitions, also for those that a later revision brings.
+/// Runs a loop for each pool of the active definitions, also for those that a later revision brings. Such a revision
+/// may also have raised a limit: all pools are looked at.
 pub(super) async fn supervise(worker: Worker) {
-    let mut running = HashSet::new();
+    let (mut seen, mut running) = (None, HashSet::new());
     loop {
+        let mut activated = std::pin::pin!(worker.app.revisions.activated().notified());
+        activated.as_mut().enable();
         let active = worker.app.revisions.active();
-        for pool in active.definitions.pools.keys() {
-            if running.insert(pool.clone()) {
-                worker.claiming.spawn("claim", claim_from(worker.clone(), pool.clone()));
+        if seen.replace(active.number) != Some(active.number) {
+            for pool in active.definitions.pools.keys() {
+                if running.insert(pool.clone()) {
+                    worker.claiming.spawn("claim", claim_from(worker.clone(), pool.clone()));
+                } else {
+                    worker.app.store.pool_signal(pool).notify_one();
+                }
             }
         }
         tokio::select! {
+            () = activated => {}
             () = tokio::time::sleep(POLL) => {}
             () = worker.app.tasks.stopping().cancelled() => return,
         }

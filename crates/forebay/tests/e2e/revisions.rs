@@ -1,7 +1,10 @@
 //! What is in force where when a new revision comes between acceptance, claims and steps.
 
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::harness::{Home, Server, data, definitions, simulator};
 use crate::journey::eventually;
@@ -194,4 +197,25 @@ async fn a_revision_between_two_tries_of_a_submit_is_no_conflict() {
     let other = json!({"task": "chat@2", "input": {"prompt": "b"}});
     assert_eq!(submit("k-2", &other).await.0, StatusCode::CONFLICT);
     assert_eq!(submit("k-3", &body).await.0, StatusCode::BAD_REQUEST, "there is no such task any more");
+}
+
+/// A pool that a revision brings is at work at once, and not when somebody happens to look. Whoever looks once a second
+/// would let nearly all of these wait for nearly a second, since each begins just after a look.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_pool_is_at_work_at_once() {
+    let sim = simulator(&json!({})).await;
+    let home = Home::new();
+    let server = Server::start(&home, &sim.base_url());
+    let mut quickest = Duration::MAX;
+    for nth in 0..5 {
+        let with_pool = definitions(&sim.base_url(), "", "")
+            .replace("[pools.main]", &format!("[pools.new{nth}]"))
+            .replace("pool = \"main\"", &format!("pool = \"new{nth}\""));
+        server.apply(&with_pool).await;
+        let began = Instant::now();
+        let job_id = server.submit(&json!({"task": "chat", "input": {"prompt": "Hello."}})).await;
+        assert_eq!(server.settled(&job_id).await["state"], "SUCCEEDED");
+        quickest = quickest.min(began.elapsed());
+    }
+    assert!(quickest < Duration::from_millis(500), "the quickest took {quickest:?}");
 }
