@@ -78,14 +78,17 @@ impl Gateway {
     pub async fn call(
         &self,
         target: &Target,
-        call: &Call,
+        call: Call,
         deadlines: Deadlines,
         attempt_id: AttemptId,
         now: Timestamp,
     ) -> Report {
         let mut exchange = Exchange::start(deadlines, now);
-        let mut reader = wire::reader(call);
-        let read = match self.prepare(target, call, attempt_id, &exchange) {
+        let mut reader = wire::reader(&call);
+        let request = self.prepare(target, &call, attempt_id, &exchange);
+        // As bytes it is enough: thousands of calls may wait for their answers at the same time.
+        drop(call);
+        let read = match request {
             Ok(request) => exchange.run(request, reader.as_mut()).await,
             Err(failed) => Err(failed),
         };

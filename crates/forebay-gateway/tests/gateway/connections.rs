@@ -25,7 +25,7 @@ async fn calls(provider: &Provider, count: u16) -> Vec<Report> {
     for nth in 0..count {
         let [high, low] = nth.to_be_bytes();
         let id = AttemptId::new(crate::NOW, [0, 0, 0, 0, 0, 0, 0, 0, high, low]);
-        reports.push(gateway.call(&target, &chat(), Deadlines::default(), id, crate::NOW).await);
+        reports.push(gateway.call(&target, chat(), Deadlines::default(), id, crate::NOW).await);
     }
     reports
 }

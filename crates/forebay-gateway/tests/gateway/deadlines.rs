@@ -29,7 +29,7 @@ async fn no_connection_in_time() {
     let base_url = format!("https://{}/v1", listener.local_addr().unwrap());
     for deadlines in [deadlines(100, 9_000, 9_000, 9_000), deadlines(9_000, 9_000, 9_000, 100)] {
         let gateway = Gateway::new().unwrap();
-        let report = gateway.call(&target(&base_url), &chat(), deadlines, attempt(1), crate::NOW).await;
+        let report = gateway.call(&target(&base_url), chat(), deadlines, attempt(1), crate::NOW).await;
         assert_failed(&report, Outcome::FailedBeforeSend, FailureClass::TimeoutConnect);
         assert!((100..1_100).contains(&report.total.get()));
     }
@@ -111,7 +111,7 @@ async fn two_hundred_stalled_streams_end_each_at_its_own_limit() {
     let mut calls = tokio::task::JoinSet::new();
     for nth in 0..200 {
         let (gateway, target, chat) = (gateway.clone(), target.clone(), chat.clone());
-        calls.spawn(async move { gateway.call(&target, &chat, deadlines, attempt(nth), crate::NOW).await });
+        calls.spawn(async move { gateway.call(&target, chat, deadlines, attempt(nth), crate::NOW).await });
     }
     for report in calls.join_all().await {
         assert_failed(&report, Outcome::Unknown, FailureClass::TimeoutIdle);

@@ -90,7 +90,7 @@ async fn a_compressed_error_keeps_its_status() {
 
 async fn call_at(base_url: &str) -> Report {
     let gateway = Gateway::new().unwrap();
-    gateway.call(&target(base_url), &chat(), Deadlines::default(), attempt(1), crate::NOW).await
+    gateway.call(&target(base_url), chat(), Deadlines::default(), attempt(1), crate::NOW).await
 }
 
 #[tokio::test]

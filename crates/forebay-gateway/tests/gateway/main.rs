@@ -61,7 +61,7 @@ async fn call_within(provider: &Provider, call: &Call, deadlines: Deadlines) -> 
 
 /// One call through this gateway.
 async fn call_through(gateway: &Gateway, provider: &Provider, call: &Call, deadlines: Deadlines) -> Report {
-    gateway.call(&target(&provider.base_url), call, deadlines, attempt(1), NOW).await
+    gateway.call(&target(&provider.base_url), call.clone(), deadlines, attempt(1), NOW).await
 }
 
 /// Deadlines in milliseconds: connect, first byte, idle, total.

@@ -14,7 +14,7 @@ async fn nothing_that_can_be_formatted_shows_the_key() {
     let (gateway, chat) = (Gateway::new().unwrap(), chat());
     for base_url in [provider.base_url.clone(), format!("http://{KEY}@localhost:1/v1"), KEY.to_owned()] {
         let target = target(&base_url);
-        let report = gateway.call(&target, &chat, Deadlines::default(), attempt(1), crate::NOW).await;
+        let report = gateway.call(&target, chat.clone(), Deadlines::default(), attempt(1), crate::NOW).await;
         for shown in [format!("{gateway:?}"), format!("{chat:?}"), format!("{report:#?}")] {
             assert!(!shown.contains(KEY), "{shown}");
         }

@@ -16,6 +16,13 @@ pub enum Bytes {
     Blob(Digest),
 }
 
+impl Default for Bytes {
+    /// None, in the row.
+    fn default() -> Self {
+        Bytes::Inline(Vec::new())
+    }
+}
+
 /// What became of an attempt, and what its job does then.
 #[derive(Debug, Clone)]
 pub struct StepCommit {

@@ -16,16 +16,21 @@ use super::execute::Prepared;
 use crate::app::secret;
 
 /// Makes the call that a step is about.
-pub(super) async fn make(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> Report {
+pub(super) async fn make(
+    worker: &Worker,
+    prepared: &Prepared,
+    composed: ModelRequest,
+    claimed: &Claimed,
+) -> Report {
     let target = match target(&prepared.provider) {
         Ok(target) => target,
         Err(message) => return not_called(message),
     };
     let deadlines = deadlines(worker, prepared);
-    let call = call(prepared);
+    let call = call(prepared, composed);
     let now = worker.app.store.now();
     failpoint::reach("call", "before_send");
-    let report = worker.gateway.call(&target, &call, deadlines, claimed.attempt_id, now).await;
+    let report = worker.gateway.call(&target, call, deadlines, claimed.attempt_id, now).await;
     failpoint::reach("call", "after_reply");
     report
 }
@@ -56,18 +61,18 @@ fn deadlines(worker: &Worker, prepared: &Prepared) -> Deadlines {
     Deadlines { connect: connect.min(total), first_byte: first_byte.min(total), idle: idle.min(total), total }
 }
 
-fn call(prepared: &Prepared) -> Call {
+fn call(prepared: &Prepared, composed: ModelRequest) -> Call {
     let model = prepared.task.model.provider_model.clone();
-    match &prepared.composed {
+    match composed {
         ModelRequest::Chat { messages, params, max_output_tokens } => Call::Chat(ChatCall {
             model,
-            messages: Value::Array(messages.clone()),
-            params: params.clone(),
-            max_output_tokens: Some(*max_output_tokens),
+            messages: Value::Array(messages),
+            params,
+            max_output_tokens: Some(max_output_tokens),
             response_format: response_format(prepared),
         }),
         ModelRequest::Embeddings { inputs, params } => {
-            Call::Embeddings(EmbeddingsCall { model, inputs: inputs.clone(), params: params.clone() })
+            Call::Embeddings(EmbeddingsCall { model, inputs, params })
         }
     }
 }

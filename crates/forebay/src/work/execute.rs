@@ -30,10 +30,10 @@ pub(super) struct Prepared {
     pub(super) request: StoredRequest,
     pub(super) document: Arc<str>,
     pub(super) journal: Vec<Entry>,
-    pub(super) composed: ModelRequest,
 }
 
-/// Runs the current step of a claimed job and commits what came of it.
+/// Runs the current step of a claimed job and commits what came of it. What comes before and after the call is boxed:
+/// while thousands of calls wait for their answers, no room is kept for it.
 pub(super) async fn run(
     worker: &Worker,
     claimed: &Claimed,
@@ -41,25 +41,26 @@ pub(super) async fn run(
     lost: &CancellationToken,
 ) {
     let prepared = match work {
-        Ok(work) => prepare(worker, work).await,
+        Ok(work) => Box::pin(prepare(worker, work)).await,
         Err(error) => Err(Failure::new(FailureClass::Undecodable, error.to_string())),
     };
     let verdict = match prepared {
         Err(failure) => judge::not_sent(failure),
         Ok(_) if worker.hand_back.is_cancelled() => judge::released(),
-        Ok(prepared) if is_void(worker, &prepared, claimed) => judge::released(),
-        Ok(prepared) => match make_call(worker, &prepared, claimed, lost).await {
-            Ok(report) => return conclude(worker, &prepared, claimed, &report).await,
+        Ok((prepared, _)) if is_void(worker, &prepared, claimed) => judge::released(),
+        Ok((prepared, composed)) => match make_call(worker, &prepared, composed, claimed, lost).await {
+            Ok(report) => return Box::pin(conclude(worker, &prepared, claimed, &report)).await,
             Err(verdict) => verdict,
         },
     };
-    commit(worker, claimed, verdict).await;
+    Box::pin(commit(worker, claimed, verdict)).await;
 }
 
 /// The provider's report, or what becomes of the attempt without one.
 async fn make_call(
     worker: &Worker,
     prepared: &Prepared,
+    composed: ModelRequest,
     claimed: &Claimed,
     lost: &CancellationToken,
 ) -> Result<Report, Verdict> {
@@ -67,7 +68,7 @@ async fn make_call(
         biased;
         () = lost.cancelled() => Err(judge::dropped(prepared)),
         () = worker.hand_back.cancelled() => Err(judge::handed_back(prepared)),
-        report = call::make(worker, prepared, claimed) => Ok(report),
+        report = call::make(worker, prepared, composed, claimed) => Ok(report),
     }
 }
 
@@ -93,7 +94,7 @@ fn is_void(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> bool {
 }
 
 /// Brings together what the step needs, and what it will send.
-async fn prepare(worker: &Worker, work: Work) -> Result<Prepared, Failure> {
+async fn prepare(worker: &Worker, mut work: Work) -> Result<(Prepared, ModelRequest), Failure> {
     let undecodable =
         |error: &dyn std::fmt::Display| Failure::new(FailureClass::Undecodable, error.to_string());
     let revision = worker.app.revisions.get(work.revision).await.map_err(|error| undecodable(&error))?;
@@ -101,17 +102,17 @@ async fn prepare(worker: &Worker, work: Work) -> Result<Prepared, Failure> {
         .task(&work.task)
         .map(Arc::clone)
         .ok_or_else(|| undecodable(&format!("revision {} has no task `{}`", work.revision, work.task)))?;
-    let input = read(worker, &work.input).await?;
+    let input = read(worker, std::mem::take(&mut work.input)).await?;
     let request = StoredRequest::read(&input).map_err(|error| undecodable(&error))?;
     let mut journal = Vec::with_capacity(work.journal.len());
-    for entry in &work.journal {
+    for entry in std::mem::take(&mut work.journal) {
         let entry = read(worker, entry).await?;
         journal.push(serde_json::from_slice(&entry).map_err(|error| undecodable(&error))?);
     }
     let document: Arc<str> = document(worker, &request.input).await?.into();
     let composed = plan::compose(&task, &request, &document, &journal)?;
     let provider = provider(worker, &task);
-    Ok(Prepared { task, provider, work, request, document, journal, composed })
+    Ok((Prepared { task, provider, work, request, document, journal }, composed))
 }
 
 /// Pools and credentials are those of the active definitions, task and model those of the job's own.
@@ -121,10 +122,10 @@ fn provider(worker: &Worker, task: &Task) -> Arc<Provider> {
     Arc::clone(&active.definitions.pools.get(&own.name).unwrap_or(own).provider)
 }
 
-async fn read(worker: &Worker, bytes: &Bytes) -> Result<Vec<u8>, Failure> {
+async fn read(worker: &Worker, bytes: Bytes) -> Result<Vec<u8>, Failure> {
     match bytes {
-        Bytes::Inline(bytes) => Ok(bytes.clone()),
-        Bytes::Blob(digest) => match worker.app.blobs.get(*digest).await {
+        Bytes::Inline(bytes) => Ok(bytes),
+        Bytes::Blob(digest) => match worker.app.blobs.get(digest).await {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err(Failure::new(FailureClass::Undecodable, format!("blob {digest} is gone"))),
             Err(error) => Err(Failure::new(FailureClass::Internal, error.to_string())),
