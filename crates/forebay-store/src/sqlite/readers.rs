@@ -61,7 +61,12 @@ impl Readers {
     fn open(&self) -> Result<Connection, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
-        connection.execute_batch("PRAGMA query_only = ON; PRAGMA busy_timeout = 5000;")?;
+        connection.execute_batch(
+            "PRAGMA query_only = ON;
+             PRAGMA busy_timeout = 5000;
+             -- KiB. Every commit of the writer empties it: it serves one read.
+             PRAGMA cache_size = -512;",
+        )?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
     }
