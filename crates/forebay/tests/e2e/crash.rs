@@ -109,7 +109,8 @@ async fn nothing_is_lost_and_nothing_unexplained_however_the_process_ends() {
     }
     let server = run.finish().await;
     let stop = Arc::new(AtomicBool::new(false));
-    let last = tokio::spawn(look_after((run.address, run.log, Arc::clone(&stop))));
+    // Nothing is replayed any more: that would be a new job at any moment.
+    let last = tokio::spawn(look_after((run.address, run.log, Arc::clone(&stop)), Replays::Left));
     drained(&server).await;
     stop.store(true, Ordering::SeqCst);
     last.await.unwrap();
@@ -170,7 +171,7 @@ impl Run {
         let shared = || (Arc::clone(&address), Arc::clone(&log), Arc::clone(&stop));
         let mut callers: Vec<_> = (0..4).map(|nth| tokio::spawn(call_in(nth, shared()))).collect();
         callers.push(tokio::spawn(follow(shared())));
-        callers.push(tokio::spawn(look_after(shared())));
+        callers.push(tokio::spawn(look_after(shared(), Replays::Made)));
         Self { chance: Chance(seed), home, sim, server: Some(server), address, log, stop, callers, kills: 0 }
     }
 
@@ -366,8 +367,15 @@ async fn submit_batch(http: &reqwest::Client, url: &str, secret: &str, key: &str
     Answer::to(ask.json(&jobs)).await.is_some_and(|taken| taken.status.is_success())
 }
 
+/// Whether failed jobs are done again.
+#[derive(Clone, Copy, PartialEq)]
+enum Replays {
+    Made,
+    Left,
+}
+
 /// Decides what waits for a person, and replays what failed, until told to stop. What came of it, the store says.
-async fn look_after((address, _, stop): Shared) {
+async fn look_after((address, _, stop): Shared, replays: Replays) {
     let http = client();
     for count in 0_usize.. {
         if stop.load(Ordering::SeqCst) {
@@ -385,7 +393,7 @@ async fn look_after((address, _, stop): Shared) {
             let path = format!("{url}/v1/reviews/{}", review["job_id"].as_str().unwrap_or_default());
             http.post(path).bearer_auth(&secret).json(&body).send().await.ok();
         }
-        if count % 20 == 0 {
+        if replays == Replays::Made && count % 20 == 0 {
             let replay = http.post(format!("{url}/v1/dead-letters/replay")).bearer_auth(&secret);
             replay.json(&json!({"class": "deadline", "limit": 5})).send().await.ok();
         }
