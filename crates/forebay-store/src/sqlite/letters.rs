@@ -6,7 +6,7 @@ use forebay_core::id::JobId;
 use forebay_core::job::State;
 use forebay_core::limits::NOTES;
 use forebay_core::time::Timestamp;
-use rusqlite::{Row, named_params};
+use rusqlite::{Row, ToSql, named_params};
 use serde_json::{Value, json};
 
 use super::columns::{Columns, job_columns, limit};
@@ -112,22 +112,12 @@ pub(super) fn oldest(
     let filter = Conditions::of(&query.filter);
     tx.rows(
         sql!("letters/oldest"),
-        named_params! {
+        &filter.with(named_params! {
             ":tenant": tenant,
             ":or_state": or_state(query).name(),
             ":after": query.after,
-            ":task": filter.task,
-            ":class": filter.class,
-            ":revision": filter.revision,
-            ":owner": filter.owner,
-            ":unowned": filter.unowned,
-            ":failed_after": filter.failed.0,
-            ":failed_before": filter.failed.1,
-            ":created_after": filter.created.0,
-            ":created_before": filter.created.1,
-            ":metadata": filter.metadata,
             ":limit": limit(most),
-        },
+        })[..],
         |row| {
             let mut c = Columns::of(row);
             Ok((c.get()?, c.id()?))
@@ -140,21 +130,11 @@ fn left(tx: &Tx<'_>, tenant: i64, query: &ReplayQuery) -> Result<u64, StoreError
     let filter = Conditions::of(&query.filter);
     let count = tx.row(
         sql!("letters/left"),
-        named_params! {
+        &filter.with(named_params! {
             ":tenant": tenant,
             ":or_state": or_state(query).name(),
             ":after": query.after,
-            ":task": filter.task,
-            ":class": filter.class,
-            ":revision": filter.revision,
-            ":owner": filter.owner,
-            ":unowned": filter.unowned,
-            ":failed_after": filter.failed.0,
-            ":failed_before": filter.failed.1,
-            ":created_after": filter.created.0,
-            ":created_before": filter.created.1,
-            ":metadata": filter.metadata,
-        },
+        })[..],
         |row| Columns::of(row).count(),
     )?;
     Ok(count.unwrap_or_default())
@@ -181,23 +161,13 @@ fn page(tx: &Tx<'_>, tenant: i64, query: &LetterQuery) -> Result<LetterPage, Sto
     let filter = Conditions::of(&query.filter);
     let mut letters = tx.rows(
         sql!("letters/page"),
-        named_params! {
+        &filter.with(named_params! {
             ":tenant": tenant,
             ":state": query.state.name(),
             ":before": query.before.unwrap_or(i64::MAX),
-            ":task": filter.task,
-            ":class": filter.class,
-            ":revision": filter.revision,
-            ":owner": filter.owner,
-            ":unowned": filter.unowned,
-            ":failed_after": filter.failed.0,
-            ":failed_before": filter.failed.1,
-            ":created_after": filter.created.0,
-            ":created_before": filter.created.1,
-            ":metadata": filter.metadata,
             // One more than the page shows whether there is another page.
             ":limit": limit(query.limit.saturating_add(1)),
-        },
+        })[..],
         record,
     )?;
     let more = letters.len() > query.limit;
@@ -215,20 +185,10 @@ fn groups(
     let filter = Conditions::of(filter);
     tx.rows(
         sql!("letters/groups"),
-        named_params! {
+        &filter.with(named_params! {
             ":tenant": tenant,
             ":state": state.name(),
-            ":task": filter.task,
-            ":class": filter.class,
-            ":revision": filter.revision,
-            ":owner": filter.owner,
-            ":unowned": filter.unowned,
-            ":failed_after": filter.failed.0,
-            ":failed_before": filter.failed.1,
-            ":created_after": filter.created.0,
-            ":created_before": filter.created.1,
-            ":metadata": filter.metadata,
-        },
+        })[..],
         |row| {
             let mut c = Columns::of(row);
             Ok(LetterGroup {
@@ -271,6 +231,23 @@ impl<'f> Conditions<'f> {
             created: span(filter.created_after, filter.created_before),
             metadata: Value::Object(metadata).to_string(),
         }
+    }
+
+    /// The parameters of a statement that finds by the filter, with those of its own.
+    fn with<'p>(&'p self, own: &[(&'p str, &'p dyn ToSql)]) -> Vec<(&'p str, &'p dyn ToSql)> {
+        let filter = named_params! {
+            ":task": self.task,
+            ":class": self.class,
+            ":revision": self.revision,
+            ":owner": self.owner,
+            ":unowned": self.unowned,
+            ":failed_after": self.failed.0,
+            ":failed_before": self.failed.1,
+            ":created_after": self.created.0,
+            ":created_before": self.created.1,
+            ":metadata": self.metadata,
+        };
+        [own, filter].concat()
     }
 }
 

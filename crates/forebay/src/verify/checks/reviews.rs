@@ -111,17 +111,10 @@ fn recorded(world: &World<'_>, job: &Job, audited: &HashMap<(&str, &str), usize>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::checks::testing::{Case, case};
+    use crate::verify::checks::testing::{Case, case, is_found};
 
     fn broken(change: impl FnOnce(&mut Case)) -> Vec<(I, String)> {
         case().broken_by(change, check)
-    }
-
-    fn is_found(found: &[(I, String)], invariant: I, words: &str) {
-        assert!(
-            found.iter().any(|(at, problem)| *at == invariant && problem.contains(words)),
-            "{words}: {found:?}"
-        );
     }
 
     #[test]

@@ -494,3 +494,11 @@ impl Case {
         }
     }
 }
+
+/// That a check found it: a problem of this invariant with these words.
+pub(super) fn is_found(found: &[(Invariant, String)], invariant: Invariant, words: &str) {
+    assert!(
+        found.iter().any(|(at, problem)| *at == invariant && problem.contains(words)),
+        "{words}: {found:?}"
+    );
+}

@@ -150,17 +150,10 @@ fn not_early(world: &World<'_>, job: &Job, findings: &mut Findings) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::checks::testing::{Case, case};
+    use crate::verify::checks::testing::{Case, case, is_found};
 
     fn broken(change: impl FnOnce(&mut Case)) -> Vec<(I, String)> {
         case().broken_by(change, check)
-    }
-
-    fn is_found(found: &[(I, String)], invariant: I, words: &str) {
-        assert!(
-            found.iter().any(|(at, problem)| *at == invariant && problem.contains(words)),
-            "{words}: {found:?}"
-        );
     }
 
     #[test]
