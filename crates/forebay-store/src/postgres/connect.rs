@@ -1,0 +1,236 @@
+//! A connection to a server, or what stands in its way.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Connection, Socket};
+
+use super::target::{Target, Trust};
+use super::tls::{Stream, Tls};
+
+/// How long a host may take until it has answered and let us in.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The half of a connection that moves bytes: a future that somebody has to run.
+pub type Link = Connection<Socket, Stream>;
+
+/// Why there is no connection. It names server, database, user and the fix, and never the password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("can't use {target}: {problem}; {fix}")]
+pub struct ConnectError {
+    /// The server and database, without a password.
+    pub target: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it.
+    pub fix: String,
+    /// Whether it may be right a moment later without anybody doing something here: the server is down, starts,
+    /// or has no connection left.
+    pub may_pass: bool,
+}
+
+/// Connects within 5 s a host, as the application `forebay`. Whether the other end is still there is asked after
+/// 10 s of silence, and what it does not acknowledge within 30 s ends the connection.
+///
+/// # Errors
+///
+/// When nobody answers, nobody may be believed, or we are not let in.
+pub async fn connect(target: &Target) -> Result<(Client, Link), ConnectError> {
+    let refuse = |problem: Problem| problem.of(target);
+    let mut config = target.config.clone();
+    if let Some(path) = &target.password_file {
+        let text = tokio::fs::read_to_string(path).await.map_err(|error| {
+            let problem = format!("the password file {} can't be read: {error}", path.display());
+            refuse(Problem::lasting(problem, "name a file that this process may read"))
+        })?;
+        config.password(text.trim_end_matches(['\r', '\n']));
+    }
+    config
+        .application_name("forebay")
+        .connect_timeout(TIMEOUT)
+        .keepalives_idle(Duration::from_secs(10))
+        .keepalives_interval(Duration::from_secs(5))
+        .keepalives_retries(3)
+        .tcp_user_timeout(Duration::from_secs(30));
+    let tls = Tls::new(target.trust, target.root_file.as_deref()).map_err(|problem| {
+        refuse(Problem::lasting(problem, "name a PEM file of the server's authority: sslrootcert=PATH"))
+    })?;
+    let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(1);
+    match tokio::time::timeout(TIMEOUT * hosts, config.connect(tls)).await {
+        Ok(Ok(connected)) => Ok(connected),
+        Ok(Err(error)) => Err(refuse(Problem::of_driver(&error, target))),
+        Err(_) => Err(refuse(Problem::silence())),
+    }
+}
+
+/// What is wrong, before it is known with whom.
+struct Problem {
+    text: String,
+    fix: String,
+    may_pass: bool,
+}
+
+impl Problem {
+    fn lasting(text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { text: text.into(), fix: fix.into(), may_pass: false }
+    }
+
+    fn passing(text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { text: text.into(), fix: fix.into(), may_pass: true }
+    }
+
+    fn silence() -> Self {
+        Self::passing(
+            format!("no answer within {} s", TIMEOUT.as_secs()),
+            "look whether host and port are right, and whether a firewall is in between",
+        )
+    }
+
+    fn of(self, target: &Target) -> ConnectError {
+        let Self { text, fix, may_pass } = self;
+        ConnectError { target: target.to_string(), problem: text, fix, may_pass }
+    }
+
+    fn of_driver(error: &tokio_postgres::Error, target: &Target) -> Self {
+        if let Some(refusal) = error.as_db_error() {
+            return Self::of_server(refusal.code(), refusal.message(), target);
+        }
+        let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        match error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
+            Some(reason) if is_of_tls(reason) => Self::of_tls(reason, target),
+            Some(reason) => Self::of_network(reason),
+            None if cause.contains("does not support TLS") => Self::lasting(
+                "the server does not speak TLS",
+                "turn it on there, or add ?sslmode=disable where the network between is trusted",
+            ),
+            None if cause.contains("password") => Self::lasting(
+                "the server asks for a password",
+                "write it into the URL, name a file with ?password_file=PATH, or set FOREBAY_STORE_PASSWORD",
+            ),
+            None => Self::passing(cause, "look into the server's log"),
+        }
+    }
+
+    fn of_network(reason: &io::Error) -> Self {
+        match reason.kind() {
+            io::ErrorKind::TimedOut => Self::silence(),
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Self::passing(
+                format!("nobody listens there ({reason})"),
+                "start the server, or mend host and port",
+            ),
+            _ => Self::passing(
+                format!("the server can't be reached ({reason})"),
+                "look whether host and port are right, and whether the server runs",
+            ),
+        }
+    }
+
+    fn of_tls(reason: &io::Error, target: &Target) -> Self {
+        let fix = if target.root_file.is_some() {
+            "name the authority of the server's certificate with sslrootcert=PATH, and its host as it is there"
+        } else {
+            "name the authority of the server's certificate with ?sslrootcert=PATH"
+        };
+        Self::lasting(format!("the server's certificate or TLS is not good enough ({reason})"), fix)
+    }
+
+    fn of_server(code: &SqlState, message: &str, target: &Target) -> Self {
+        let database = target.database();
+        let said = format!("the server says: {message}");
+        let password = if target.has_password() {
+            "mend the password (of the URL, ?password_file=PATH or FOREBAY_STORE_PASSWORD), or the user"
+        } else {
+            "give a password: in the URL, by ?password_file=PATH, or in FOREBAY_STORE_PASSWORD"
+        };
+        match code.code() {
+            "28P01" => Self::lasting(said, password),
+            "28000" if target.trust == Trust::Disable => Self::lasting(
+                said,
+                "mend the user, let it in by pg_hba.conf, or add ?sslmode=require where the server wants TLS",
+            ),
+            "28000" => Self::lasting(said, "mend the user, or let it in by the server's pg_hba.conf"),
+            "3D000" => {
+                Self::lasting(said, format!("create it: CREATE DATABASE \"{database}\", or mend the name"))
+            }
+            "42501" => Self::lasting(said, format!("GRANT CONNECT ON DATABASE \"{database}\" to the user")),
+            "53300" => {
+                Self::passing(said, "raise the server's max_connections, or lower what connects to it")
+            }
+            "57P03" => Self::passing(said, "wait until the server has started"),
+            _ => Self::passing(said, "look into the server's log"),
+        }
+    }
+}
+
+/// Whether TLS is what failed; the driver does not tell it apart from the network.
+fn is_of_tls(reason: &io::Error) -> bool {
+    reason.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn refused(url: &str) -> ConnectError {
+        let target = Target::parse(url).expect(url);
+        match connect(&target).await {
+            Ok(_) => panic!("{url} is there"),
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// A server that takes one connection, reads what it is asked, gives this answer, and hangs up.
+    #[allow(clippy::disallowed_methods, reason = "the service's way to spawn is not of this crate")]
+    async fn answering(answer: &'static [u8]) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let rest = socket.read_u32().await.unwrap() - 4;
+            socket.read_exact(&mut vec![0; rest as usize]).await.unwrap();
+            socket.write_all(answer).await.unwrap();
+        });
+        port
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_comes_with_the_place_and_the_fix_and_without_the_password() {
+        let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+        let plain = answering(b"N").await;
+        let no_database = answering(b"E\0\0\0\x29SFATAL\0VFATAL\0C3D000\0Mthere is no f\0\0").await;
+        let gone = answering(b"").await;
+        for (place, problem, fix, may_pass) in [
+            (format!("u:secret@localhost:{nobody}/f"), "nobody listens there", "start the server", true),
+            (
+                format!("u:secret@localhost:{plain}/f?sslmode=require"),
+                "does not speak TLS",
+                "sslmode=disable",
+                false,
+            ),
+            (format!("u:secret@localhost:{no_database}/f"), "there is no f", "CREATE DATABASE \"f\"", false),
+            (format!("u:secret@localhost:{gone}/f"), "connection closed", "log", true),
+            (
+                "u@localhost/f?password_file=/not/there".to_owned(),
+                "/not/there can't be read",
+                "may read",
+                false,
+            ),
+            ("u@h/f?sslrootcert=/not/there".to_owned(), "/not/there can't be read", "sslrootcert", false),
+        ] {
+            let refusal = refused(&format!("postgres://{place}")).await;
+            assert!(
+                refusal.target.starts_with("postgres://u@") && refusal.target.ends_with("/f"),
+                "{refusal}"
+            );
+            assert!(refusal.problem.contains(problem), "{problem}: {refusal}");
+            assert!(refusal.fix.contains(fix), "{fix}: {refusal}");
+            assert_eq!(refusal.may_pass, may_pass, "{refusal}");
+            assert!(!format!("{refusal} {refusal:?}").contains("secret"), "{refusal}");
+        }
+    }
+}
