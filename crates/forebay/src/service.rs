@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tracing::{error, info};
 
 use crate::app::App;
-use crate::config::{Settings, admin_key_file};
+use crate::config::{Settings, StoreUrl};
 use crate::datasets::Tables;
 use crate::definitions;
 use crate::door::Door;
@@ -40,6 +40,9 @@ pub enum StartError {
     /// The store can't be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store is of a kind that nothing here serves from.
+    #[error("{0} can't be served from: this build serves from a file; name one with --store sqlite:PATH")]
+    NoSuchStore(StoreUrl),
     /// The stored definitions can't be used.
     #[error(transparent)]
     Definitions(#[from] RevisionError),
@@ -84,10 +87,10 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let listener = listen(settings.listen).await?;
     let addr =
         listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&settings.database, Arc::new(SystemClock))?);
-    let blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::open(blob_folder(&settings.database))?);
+    let store = open(&settings.store)?;
+    let blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::open(settings.store.blob_folder())?);
     let revisions = Arc::new(Revisions::open(Arc::clone(&store), first_definitions).await?);
-    let admin_key_file = admin_key_file(&settings.database);
+    let admin_key_file = settings.store.admin_key_file();
     first_key(store.as_ref(), &admin_key_file).await?;
     let gateway = Gateway::new()?;
     let app = App {
@@ -145,6 +148,13 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
     TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })
 }
 
+fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, StartError> {
+    match store {
+        StoreUrl::Sqlite(path) => Ok(Arc::new(SqliteStore::open(path, Arc::new(SystemClock))?)),
+        StoreUrl::Postgres(_) => Err(StartError::NoSuchStore(store.clone())),
+    }
+}
+
 /// On the first start: the tenant `default`, and an admin key in a file that only its owner can read.
 async fn first_key(store: &dyn Store, file: &Path) -> Result<(), StartError> {
     let tenant = match store.tenant(DEFAULT_TENANT).await? {
@@ -181,13 +191,6 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.write_all(b"\n")?;
     file.sync_all()
-}
-
-/// The folder of blobs beside the database.
-fn blob_folder(database: &Path) -> PathBuf {
-    let mut name = database.as_os_str().to_owned();
-    name.push(".blobs");
-    PathBuf::from(name)
 }
 
 /// One name a process, for attempt rows: the process number and a random part, since numbers repeat.

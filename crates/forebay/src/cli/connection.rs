@@ -9,7 +9,8 @@ use secrecy::SecretString;
 
 use super::client::Client;
 use super::error::CliError;
-use crate::config::{admin_key_file, database_path};
+use super::store;
+use crate::config::StoreUrl;
 
 /// The variable that holds the key. A flag would show the key to everybody who can list processes.
 pub const KEY_VARIABLE: &str = "FOREBAY_KEY";
@@ -33,7 +34,7 @@ pub struct Connection {
         env = "FOREBAY_STORE",
         hide_env_values = true,
         default_value = "sqlite:forebay.db",
-        value_name = "sqlite:PATH",
+        value_name = "URL",
         global = true,
         help_heading = "Server"
     )]
@@ -49,9 +50,9 @@ impl Connection {
     pub fn client(&self) -> Result<Client, CliError> {
         let url = self.address()?;
         let key = self.key(&url, std::env::var(KEY_VARIABLE).ok())?;
-        let without = match database_path(&self.store) {
-            Ok(database) if is_loopback(&url) => {
-                format!("{KEY_VARIABLE} is not set, and there is no {}", admin_key_file(&database).display())
+        let without = match self.store() {
+            Ok(store) if is_loopback(&url) => {
+                format!("{KEY_VARIABLE} is not set, and there is no {}", store.admin_key_file().display())
             }
             _ => format!("{KEY_VARIABLE} is not set"),
         };
@@ -83,11 +84,16 @@ impl Connection {
         if !is_loopback(url) {
             return Ok(None);
         }
-        let database = database_path(&self.store).map_err(|refusal| {
-            let fix = "unset FOREBAY_STORE, or write sqlite:PATH (--store or FOREBAY_STORE)";
-            CliError::usage(format!("store `{}`: {}", self.store, refusal.problem), fix)
-        })?;
-        read_key(&admin_key_file(&database))
+        read_key(&self.store()?.admin_key_file())
+    }
+
+    /// The database of a server on this machine.
+    ///
+    /// # Errors
+    ///
+    /// When what is written names none.
+    pub fn store(&self) -> Result<StoreUrl, CliError> {
+        store::named(&self.store)
     }
 }
 

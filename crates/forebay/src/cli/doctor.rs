@@ -14,7 +14,7 @@ use super::exit::Exit;
 use super::output::{Mark, Output};
 use super::progress;
 use super::table::{self, Show, cell};
-use crate::config::{admin_key_file, database_path};
+use crate::config::StoreUrl;
 
 /// Arguments of `forebay doctor`.
 #[derive(Debug, Clone, Args)]
@@ -39,7 +39,7 @@ fn found(mark: Mark, subject: &'static str, text: impl Into<String>) -> Finding 
 pub async fn run(args: DoctorArgs, output: &Output) -> Result<Exit, CliError> {
     let url = args.connection.address()?;
     let client = args.connection.client()?;
-    let database = database_path(&args.connection.store).ok();
+    let store = args.connection.store().ok();
     let spinner = progress::spinner(output, "looking");
     let mut findings = Vec::new();
     match client.send(Ask::get(&["livez"])).await {
@@ -50,14 +50,14 @@ pub async fn run(args: DoctorArgs, output: &Output) -> Result<Exit, CliError> {
         Err(error @ CliError::Unreachable { .. }) => {
             let mark = if is_loopback(&url) { Mark::Warn } else { Mark::Fail };
             let server = found(mark, "server", error.to_string());
-            match database.clone().filter(|_| is_loopback(&url)) {
-                Some(database) => findings.extend(judged(server, examine_database(database).await)),
+            match store.clone().filter(|_| is_loopback(&url)) {
+                Some(store) => findings.extend(judged(server, examine_database(store).await)),
                 None => findings.push(server),
             }
         }
         Err(error) => findings.push(found(Mark::Fail, "server", format!("{url} is not well: {error}"))),
     }
-    findings.extend(database.as_deref().and_then(examine_key_file));
+    findings.extend(store.and_then(|store| examine_key_file(&store.admin_key_file())));
     spinner.finish_and_clear();
     show(&findings, output)
 }
@@ -168,8 +168,14 @@ fn pool_finding(pool: &Value) -> Finding {
     }
 }
 
-async fn examine_database(path: std::path::PathBuf) -> Finding {
-    let shown = path.display().to_string();
+async fn examine_database(store: StoreUrl) -> Finding {
+    let shown = store.to_string();
+    let path = match store {
+        StoreUrl::Sqlite(path) => path,
+        StoreUrl::Postgres(_) => {
+            return found(Mark::Warn, "database", format!("{shown} can't be looked into by this build"));
+        }
+    };
     let checked = tokio::task::spawn_blocking(move || sqlite::check(&path)).await;
     match checked {
         Ok(Ok(report)) => {
@@ -184,10 +190,9 @@ async fn examine_database(path: std::path::PathBuf) -> Finding {
 }
 
 /// The key file of a database on this machine, where there is one.
-fn examine_key_file(database: &Path) -> Option<Finding> {
+fn examine_key_file(file: &Path) -> Option<Finding> {
     use std::os::unix::fs::PermissionsExt as _;
-    let file = admin_key_file(database);
-    let mode = std::fs::metadata(&file).ok()?.permissions().mode() & 0o777;
+    let mode = std::fs::metadata(file).ok()?.permissions().mode() & 0o777;
     let shown = file.display();
     Some(match mode & 0o077 {
         0 => found(Mark::Ok, "key file", format!("{shown} is for its owner only")),
@@ -267,13 +272,12 @@ mod tests {
     fn a_key_file_is_for_its_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        let database = folder.path().join("f.db");
-        assert_eq!(examine_key_file(&database), None);
-        let file = admin_key_file(&database);
+        let file = folder.path().join("f.db.admin-key");
+        assert_eq!(examine_key_file(&file), None);
         std::fs::write(&file, "fbk_x").unwrap();
         for (mode, mark) in [(0o600, Mark::Ok), (0o640, Mark::Fail)] {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(examine_key_file(&database).unwrap().mark, mark);
+            assert_eq!(examine_key_file(&file).unwrap().mark, mark);
         }
     }
 

@@ -35,7 +35,7 @@ pub enum CliError {
         reason: String,
     },
     /// The store can't be opened.
-    #[error("{0}\n  fix: name the database with --store sqlite:PATH")]
+    #[error("{0}\n  fix: name the database with --store sqlite:PATH or postgres://USER@HOST/DATABASE")]
     NoStore(String),
     /// The server answered that it did not do it.
     #[error("{0}")]

@@ -48,6 +48,8 @@ Environment:
   FOREBAY_KEY    the API key; for a server on this machine the key beside its
                  database is found
   FOREBAY_STORE  the database [default: sqlite:forebay.db]
+  FOREBAY_STORE_PASSWORD
+                 the password of its PostgreSQL user
   FOREBAY_LOG    what is logged: info, or forebay=debug,warn
   NO_COLOR       no colors
 

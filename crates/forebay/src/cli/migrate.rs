@@ -7,40 +7,44 @@ use serde_json::json;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
-use crate::config::database_path;
+use super::store;
+use crate::config::StoreUrl;
 
 /// Arguments of `forebay migrate`.
 #[derive(Debug, Clone, Args)]
 pub struct MigrateArgs {
-    /// The database
+    /// The database: sqlite:PATH or postgres://USER@HOST/DATABASE
     #[arg(
         long,
         env = "FOREBAY_STORE",
         hide_env_values = true,
         default_value = "sqlite:forebay.db",
-        value_name = "sqlite:PATH"
+        value_name = "URL"
     )]
     pub store: String,
 }
 
 /// Migrates.
 pub async fn run(args: MigrateArgs, output: &Output) -> Result<Exit, CliError> {
-    let path = database_path(&args.store)
-        .map_err(|refusal| CliError::usage(format!("--store: {}", refusal.problem), "write sqlite:PATH"))?;
-    let shown = path.display().to_string();
-    let migrated = tokio::task::spawn_blocking(move || sqlite::migrate(&path)).await;
-    let report = migrated.map_err(|error| CliError::failed("the migration broke off", &error))?;
-    let report = report.map_err(|error| CliError::failed("can't migrate", &error))?;
+    let store = store::named(&args.store)?;
+    let shown = store.to_string();
+    let migrated = tokio::task::spawn_blocking(move || match &store {
+        StoreUrl::Sqlite(path) => {
+            sqlite::migrate(path).map_err(|error| CliError::failed("can't migrate", &error))
+        }
+        StoreUrl::Postgres(_) => Err(CliError::Failed(format!("{store} can't be migrated by this build"))),
+    });
+    let report = migrated.await.map_err(|error| CliError::failed("the migration broke off", &error))??;
     show(&shown, &report, output)?;
     Ok(Exit::Done)
 }
 
-fn show(path: &str, report: &MigrationReport, output: &Output) -> Result<(), CliError> {
+fn show(database: &str, report: &MigrationReport, output: &Output) -> Result<(), CliError> {
     let MigrationReport { present, applied } = report;
     if output.is_json() {
-        return output.record(&json!({ "database": path, "applied": applied, "present": present }));
+        return output.record(&json!({ "database": database, "applied": applied, "present": present }));
     }
     applied.iter().try_for_each(|name| output.line(&format!("applied {name}")))?;
     let last = present.last().map_or("none", String::as_str);
-    output.line(&format!("{path} is up to date; its last migration is `{last}`"))
+    output.line(&format!("{database} is up to date; its last migration is `{last}`"))
 }

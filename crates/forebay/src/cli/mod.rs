@@ -37,6 +37,7 @@ mod serve;
 mod signals;
 mod sim;
 mod sse;
+mod store;
 mod submit;
 mod table;
 mod tenant;

@@ -16,8 +16,9 @@ use crate::service::{self, Service};
 /// Arguments of `forebay serve`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeArgs {
-    /// Where the ledger is [default: FOREBAY_STORE, else sqlite:forebay.db]
-    #[arg(long, value_name = "sqlite:PATH")]
+    /// Where the ledger is: sqlite:PATH or postgres://USER@HOST/DATABASE [default: FOREBAY_STORE, else
+    /// sqlite:forebay.db]
+    #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// Where the API listens; port 0 takes a free one [default: FOREBAY_LISTEN, else 127.0.0.1:7120]
     #[arg(long, value_name = "ADDR")]

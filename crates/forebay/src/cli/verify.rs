@@ -8,8 +8,9 @@ use forebay_core::time::Millis;
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::{Mark, Output};
+use super::store;
 use super::values::duration;
-use crate::config::database_path;
+use crate::config::StoreUrl;
 use crate::verify::report::{Report, Verdict, Violation};
 use crate::verify::sqlite::Unreadable;
 use crate::verify::world::Outside;
@@ -21,13 +22,14 @@ const SHOWN: usize = 50;
 /// Arguments of `forebay verify`.
 #[derive(Debug, Clone, Args)]
 pub struct VerifyArgs {
-    /// The database; it is read only, whether a server has it open or not
+    /// The database, sqlite:PATH or postgres://USER@HOST/DATABASE; it is read only, whether a server has it open
+    /// or not
     #[arg(
         long,
         env = "FOREBAY_STORE",
         hide_env_values = true,
         default_value = "sqlite:forebay.db",
-        value_name = "sqlite:PATH"
+        value_name = "URL"
     )]
     pub store: String,
     /// The simulator's log of calls: JSON lines as `GET /_sim/requests` or `forebay sim --log` gives them
@@ -59,8 +61,7 @@ pub async fn run(args: VerifyArgs, output: &Output) -> Result<Exit, CliError> {
 }
 
 fn examine(args: &VerifyArgs) -> Result<Report, CliError> {
-    let path = database_path(&args.store)
-        .map_err(|refusal| CliError::usage(format!("--store: {}", refusal.problem), "write sqlite:PATH"))?;
+    let store = store::named(&args.store)?;
     let bad_log = |error: logs::BadLog| {
         CliError::usage(error.to_string(), "give a file of JSON lines, as docs/verify.md describes them")
     };
@@ -72,7 +73,13 @@ fn examine(args: &VerifyArgs) -> Result<Report, CliError> {
         grace: args.grace.get(),
         clock_moved: args.clock_moved,
     };
-    let records = sqlite::read(&path).map_err(|error| match error {
+    let records = match &store {
+        StoreUrl::Sqlite(path) => sqlite::read(path),
+        StoreUrl::Postgres(_) => {
+            return Err(CliError::Failed(format!("{store} can't be verified by this build")));
+        }
+    };
+    let records = records.map_err(|error| match error {
         Unreadable::Open { .. } => CliError::NoStore(error.to_string()),
         Unreadable::Read { .. } => CliError::Failed(error.to_string()),
     })?;

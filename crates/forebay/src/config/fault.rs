@@ -23,7 +23,10 @@ impl ConfigFault {
     pub(super) fn of(key: Key, given: &Given, problem: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             place: given.origin.to_string(),
-            written: Some(format!("{} = {}", key.name(), given.raw)),
+            written: Some(match given.text() {
+                Some(text) if may_hold_password(text) => format!("{} = (not shown)", key.name()),
+                _ => format!("{} = {}", key.name(), given.raw),
+            }),
             problem: problem.into(),
             fix: fix.into(),
         }
@@ -33,6 +36,11 @@ impl ConfigFault {
     pub(super) fn unreadable(origin: &Origin, problem: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { place: origin.to_string(), written: None, problem: problem.into(), fix: fix.into() }
     }
+}
+
+/// Whether a value may be the URL of a store with its password.
+fn may_hold_password(text: &str) -> bool {
+    text.contains('@') || text.contains("password")
 }
 
 impl fmt::Display for ConfigFault {

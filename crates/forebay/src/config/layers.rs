@@ -8,7 +8,7 @@ use toml::de::DeTable;
 use super::fault::ConfigFault;
 use super::given::{Given, Origin, Raw};
 use super::key::Key;
-use super::{DEFAULTS, Settings, ready};
+use super::{DEFAULTS, PASSWORD_VARIABLE, Settings, ready};
 
 /// What was written, the later layer over the earlier.
 pub(super) type Layers = BTreeMap<Key, Given>;
@@ -29,6 +29,7 @@ pub struct Sources<'a> {
 ///
 /// Everything that is wrong, in the order of the layers; never empty.
 pub fn load(sources: Sources<'_>) -> Result<Settings, Vec<ConfigFault>> {
+    let variable = |name: &str| (sources.environment)(name).filter(|value| !value.is_empty());
     let mut faults = Vec::new();
     let mut layers = Layers::new();
     read_text(DEFAULTS, None, &mut layers, &mut faults);
@@ -37,14 +38,14 @@ pub fn load(sources: Sources<'_>) -> Result<Settings, Vec<ConfigFault>> {
     }
     for key in Key::ALL {
         let name = key.variable();
-        if let Some(value) = (sources.environment)(&name).filter(|value| !value.is_empty()) {
+        if let Some(value) = variable(&name) {
             layers.insert(key, Given { raw: Raw::Text(value), origin: Origin::Environment(name) });
         }
     }
     for (key, flag, value) in sources.flags {
         layers.insert(key, Given { raw: Raw::Text(value), origin: Origin::Flag(flag.to_owned()) });
     }
-    let settings = ready::settings(&layers, &mut faults);
+    let settings = ready::settings(&layers, variable(PASSWORD_VARIABLE), &mut faults);
     settings.filter(|_| faults.is_empty()).ok_or(faults)
 }
 

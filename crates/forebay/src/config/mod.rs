@@ -21,7 +21,7 @@ pub use fault::ConfigFault;
 pub use key::Key;
 pub use layers::{Sources, load};
 pub use roles::Roles;
-pub use store::{NotAStore, admin_key_file, database_path};
+pub use store::{NotAStore, PASSWORD_VARIABLE, StoreUrl};
 
 /// The commented defaults, in the form of a configuration file. The base of every configuration.
 pub const DEFAULTS: &str = include_str!("../../defaults/forebay.toml");
@@ -31,8 +31,8 @@ pub const DEFAULTS: &str = include_str!("../../defaults/forebay.toml");
 pub struct Settings {
     /// Where the API listens; port 0 picks a free one. Default 127.0.0.1:7120.
     pub listen: SocketAddr,
-    /// The database file of the embedded store. Blobs and the admin key's file stand beside it.
-    pub database: PathBuf,
+    /// Where the ledger is. Default: the file `forebay.db`.
+    pub store: StoreUrl,
     /// What the process does. Default: everything.
     pub roles: Roles,
     /// Jobs in hand at the same time, over all pools. Default 256.
@@ -56,7 +56,7 @@ impl Settings {
     pub fn for_database(database: impl Into<PathBuf>) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7120)),
-            database: database.into(),
+            store: StoreUrl::Sqlite(database.into()),
             roles: Roles::ALL,
             slots: 256,
             lease: Millis::from_secs(30),

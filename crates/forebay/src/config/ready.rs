@@ -8,16 +8,20 @@ use super::fault::ConfigFault;
 use super::given::Given;
 use super::key::Key;
 use super::layers::Layers;
-use super::{Roles, Settings, database_path};
+use super::{Roles, Settings, StoreUrl};
 
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
 
 /// Makes settings of the layers. Every fault is added; with one that leaves a key without a value there are no
 /// settings.
-pub(super) fn settings(layers: &Layers, faults: &mut Vec<ConfigFault>) -> Option<Settings> {
+pub(super) fn settings(
+    layers: &Layers,
+    store_password: Option<String>,
+    faults: &mut Vec<ConfigFault>,
+) -> Option<Settings> {
     let mut reader = Reader { layers, faults };
     let listen = reader.read(Key::Listen, listen);
-    let database = reader.read(Key::Store, store);
+    let store = reader.read(Key::Store, |given| store(given, store_password));
     let roles = reader.read(Key::Roles, roles);
     let slots = reader.number(Key::Slots, 1, 100_000);
     let lease = reader.number(Key::LeaseMs, 300, DAY_MS);
@@ -29,7 +33,7 @@ pub(super) fn settings(layers: &Layers, faults: &mut Vec<ConfigFault>) -> Option
     reader.refuse_contradictions(lease, heartbeat, reaper_interval);
     Some(Settings {
         listen: listen?,
-        database: database?,
+        store: store?,
         roles: roles?,
         slots: usize::try_from(slots?).ok()?,
         lease: Millis::new(lease?),
@@ -116,10 +120,10 @@ fn listen(given: &Given) -> Result<SocketAddr, Refusal> {
     })
 }
 
-fn store(given: &Given) -> Result<std::path::PathBuf, Refusal> {
-    let fix = "write `sqlite:` and the path of a file, such as \"sqlite:forebay.db\"";
-    let text = given.text().ok_or_else(|| ("not a text".to_owned(), fix.to_owned()))?;
-    database_path(text).map_err(|refusal| (refusal.problem, fix.to_owned()))
+fn store(given: &Given, password: Option<String>) -> Result<StoreUrl, Refusal> {
+    // What is no text is no store either.
+    let text = given.text().unwrap_or_default();
+    StoreUrl::parse(text, password).map_err(|refusal| (refusal.problem, refusal.fix))
 }
 
 fn roles(given: &Given) -> Result<Roles, Refusal> {

@@ -39,7 +39,12 @@ const MODULES: &[Row] = &[
         STORE,
         "talks to a server over HTTP as anybody does; of the parts it knows only how to start them all",
     ),
-    Row("config", NOTHING, NOTHING, "values of the process: read first, before anything else is there"),
+    Row(
+        "config",
+        NOTHING,
+        STORE,
+        "values of the process: read first, before anything else is there; of the store it knows how one is named",
+    ),
     Row("datasets", NOTHING, STORE, "tables by digest: what is behind them is the store's affair"),
     Row("definitions", NOTHING, NOTHING, "text to definitions: a function of its input"),
     Row("door", &["accept", "app", "http"], STORE, "the one place where `http` and `accept` meet"),

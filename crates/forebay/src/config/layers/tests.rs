@@ -59,15 +59,15 @@ fn later_layers_win() {
 
 #[test]
 fn everything_that_is_wrong_is_said_at_once() {
-    let text = "listen = \"localhost\"\nslotz = 4\nslots = 0\nstore = \"postgres://x\"\nroles = [\"relay\"]\n\
+    let text = "listen = \"localhost\"\nslotz = 4\nslots = 0\nstore = \"postgres://u:secret@x\"\nroles = [\"relay\"]\n\
                 drain_ms = \"20s\"\nmax_pending_jobs = 1.5\n";
     insta::assert_snapshot!(refusals(text), @r#"
     forebay.toml:2: there is no key `slotz`
       fix: remove it, or use one of listen, store, roles, slots, lease_ms, heartbeat_ms, reaper_interval_ms, drain_ms, max_pending_jobs, idempotency_ttl_ms
     forebay.toml:1: listen = "localhost": not an address to listen on
       fix: write an IP address and a port, such as "127.0.0.1:7120" or "[::1]:7120"
-    forebay.toml:4: store = "postgres://x": this build has no PostgreSQL store
-      fix: write `sqlite:` and the path of a file, such as "sqlite:forebay.db"
+    forebay.toml:4: store = (not shown): the database is missing
+      fix: write postgres://user@host/database
     forebay.toml:5: roles = ["relay"]: the role `relay` belongs to brokers and webhooks, which this build does not have
       fix: choose among api, work, maintain, or all, with commas between them
     forebay.toml:3: slots = 0: less than 1

@@ -60,9 +60,9 @@ struct Bench {
 impl Bench {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings::for_database(folder.path().join("forebay.db"));
-        let store: Arc<dyn Store> =
-            Arc::new(SqliteStore::open(&settings.database, Arc::new(SystemClock)).unwrap());
+        let database = folder.path().join("forebay.db");
+        let settings = Settings::for_database(&database);
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&database, Arc::new(SystemClock)).unwrap());
         store
             .put_tenant(DEFAULT_TENANT.to_owned(), TenantSettings::default(), Actor::program())
             .await
