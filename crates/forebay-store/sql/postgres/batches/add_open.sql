@@ -1,0 +1,1 @@
+UPDATE batches SET open = open + ?2 WHERE id = ?1

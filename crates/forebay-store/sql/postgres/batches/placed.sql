@@ -1,0 +1,1 @@
+SELECT count(*), count(problem) FROM batch_members WHERE batch = ?1

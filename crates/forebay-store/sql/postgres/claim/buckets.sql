@@ -1,0 +1,1 @@
+SELECT start, requests, tokens FROM pool_buckets WHERE pool = ?1

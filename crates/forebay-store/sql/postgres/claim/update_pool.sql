@@ -1,0 +1,1 @@
+UPDATE pools SET turn = ?2 WHERE name = ?1

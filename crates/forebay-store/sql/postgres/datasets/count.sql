@@ -1,0 +1,1 @@
+SELECT count(DISTINCT name) FROM datasets WHERE tenant = ?1

@@ -1,0 +1,17 @@
+-- Jobs that are going to be changed, as `lock` gives one. All who lock several do so in the order of accepting.
+SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
+       j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
+       j.available_at, j.lease_until, j.deadline, j.open_children, j.failure_class, j.failure_message,
+       j.priority, j.pool, j.ordering_key, j.key_first,
+       j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
+       i.created_at, j.updated_at, j.finished_at,
+       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
+       CASE WHEN j.state = 'FAILED_TERMINAL' THEN (
+         SELECT r.id FROM inputs ri JOIN jobs r ON r.seq = ri.job
+         WHERE ri.replay_of = j.id ORDER BY ri.job DESC LIMIT 1
+       ) END AS replayed_by,
+       j.model, j.step_input, j.step_output
+FROM jobs j JOIN inputs i ON i.job = j.seq
+WHERE j.id = ANY (CAST(?1 AS uuid[]))
+ORDER BY j.seq
+FOR UPDATE OF j

@@ -1,0 +1,5 @@
+-- Locked: of two that revoke it, one changes it. For writes only.
+SELECT k.id, k.tenant, t.name, k.name, k.hint, k.scopes, k.created_at, k.expires_at, k.revoked_at
+FROM keys k JOIN tenants t ON t.id = k.tenant
+WHERE k.tenant = ?1 AND k.id = ?2
+FOR UPDATE OF k

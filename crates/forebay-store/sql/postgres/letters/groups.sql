@@ -1,0 +1,18 @@
+SELECT d.task, d.class, count(*), min(d.failed_at), max(d.failed_at)
+FROM dead_letters d
+WHERE d.tenant = :tenant AND d.state = :state
+  AND (CAST(:task AS text) IS NULL OR d.task = :task)
+  AND (CAST(:class AS text) IS NULL OR d.class = :class)
+  AND (CAST(:revision AS bigint) IS NULL OR d.revision = CAST(:revision AS bigint))
+  AND (CAST(:owner AS text) IS NULL OR d.owner = :owner)
+  AND (NOT CAST(:unowned AS boolean) OR d.owner IS NULL)
+  AND d.failed_at >= :failed_after AND d.failed_at < :failed_before
+  AND d.created_at >= :created_after AND d.created_at < :created_before
+  -- Every wanted member of the metadata is there with its value: as in jobs/list.
+  AND (CAST(:metadata AS text) = '{}' OR CASE
+    WHEN CAST(:metadata AS text) ~ '(^|[^\\])(\\\\)*\\u0000' THEN false
+    ELSE EXISTS (
+      SELECT 1 FROM jobs j JOIN inputs i ON i.job = j.seq
+      WHERE j.id = d.job_id AND CAST(i.metadata AS jsonb) @> CAST(:metadata AS jsonb)) END)
+GROUP BY d.task, d.class
+ORDER BY count(*) DESC, d.task, d.class

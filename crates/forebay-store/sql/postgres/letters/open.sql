@@ -1,0 +1,1 @@
+SELECT count(*), min(failed_at) FROM dead_letters WHERE state = 'open'

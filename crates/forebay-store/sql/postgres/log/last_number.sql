@@ -1,0 +1,3 @@
+-- Of those that are read: an event of an epoch that is still open is not there yet for anybody. The last row stays
+-- when old ones are deleted.
+SELECT max(seq) FROM events WHERE epoch <= (SELECT closed FROM log_epochs WHERE id = 1)

@@ -1,0 +1,2 @@
+-- Who applies definitions does so alone.
+SELECT id FROM meta WHERE id = 1 FOR UPDATE

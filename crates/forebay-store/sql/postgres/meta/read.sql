@@ -1,0 +1,1 @@
+SELECT store_id, incarnation, cursor_secret FROM meta WHERE id = 1

@@ -1,0 +1,1 @@
+SELECT budget_micros, budget_period FROM tenants WHERE id = ?1

@@ -1,0 +1,1 @@
+SELECT name FROM tenants ORDER BY name

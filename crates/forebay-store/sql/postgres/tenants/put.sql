@@ -1,0 +1,5 @@
+INSERT INTO tenants (name, max_pending_jobs, max_in_flight, budget_micros, budget_period, created_at)
+VALUES (:name, :max_pending_jobs, :max_in_flight, :budget_micros, :budget_period, :now)
+ON CONFLICT (name) DO UPDATE SET
+  max_pending_jobs = excluded.max_pending_jobs, max_in_flight = excluded.max_in_flight,
+  budget_micros = excluded.budget_micros, budget_period = excluded.budget_period
