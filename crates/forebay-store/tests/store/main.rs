@@ -3,5 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
 mod bundle;
+#[path = "../support/chaos_proxy.rs"]
+mod chaos_proxy;
 mod conformance;
+mod proxied;
 mod sqlite;
