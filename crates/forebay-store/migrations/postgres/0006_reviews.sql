@@ -31,7 +31,9 @@ CREATE TABLE reviews (
   CHECK ((claimed_by IS NULL) = (claimed_until IS NULL) AND (claimed_by IS NULL) = (claimed_name IS NULL))
 );
 CREATE INDEX reviews_open ON reviews (tenant, seq) WHERE decided_at IS NULL;
-CREATE INDEX reviews_due ON reviews (alerted_at, due_at, seq) WHERE decided_at IS NULL;
+-- What nobody was told of yet, and what is overdue whoever was told.
+CREATE INDEX reviews_due ON reviews (due_at, seq) WHERE decided_at IS NULL AND alerted_at IS NULL;
+CREATE INDEX reviews_overdue ON reviews (due_at) WHERE decided_at IS NULL;
 CREATE INDEX reviews_decided ON reviews (tenant, decided_seq) WHERE decided_seq IS NOT NULL;
 
 -- A review with its job, as far as those who decide need to know it. The order of the columns is the order in which
