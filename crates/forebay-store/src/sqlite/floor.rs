@@ -121,7 +121,7 @@ pub fn cycle(
 
 fn claim(connection: &Connection, batch: usize) -> Result<Vec<i64>, StoreError> {
     let mut statement = connection.prepare_cached(CLAIM)?;
-    let rows = statement.query_map([super::columns::limit(batch)], |row| row.get(0))?;
+    let rows = statement.query_map([crate::ledger::columns::limit(batch)], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

@@ -4,81 +4,85 @@
 //! the commit ([`writer`]). Readers have connections of their own and see committed states only ([`readers`]).
 //! Insertion order is commit order, so that the log needs nothing else.
 
-mod accept;
-mod access;
-mod audit;
-mod batches;
 mod checkpoint;
-mod claim;
-mod columns;
-mod datasets;
-mod documents;
-mod extend;
-mod fingerprints;
 pub mod floor;
-mod inspect;
-mod jobs;
-mod letters;
 mod lock;
-mod log;
 mod migrate;
-mod queue;
 mod readers;
-mod replay;
-mod reviews;
-mod revisions;
-mod save;
-mod settle;
-mod signals;
-mod steps;
-mod tally;
-mod transaction;
-mod upkeep;
-mod writer;
+pub(crate) mod rows;
+mod transactions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forebay_core::event::Origin;
 use forebay_core::id::Incarnation;
+use forebay_core::time::Timestamp;
 
-use crate::{Clock, StoreError, failpoint};
+use crate::ledger::desk::{Desk, Writer};
+use crate::ledger::signals::Board;
+use crate::ledger::transaction::Tx;
+use crate::ledger::{Backend, Identity, Ledger, Needs};
+use crate::{Clock, StoreError};
 use lock::FileLock;
 pub use migrate::{MigrationReport, check, migrate};
 use readers::Readers;
-use signals::Board;
-use transaction::Tx;
-use writer::Writer;
+use transactions::OneWriter;
 
-/// The statement in `sql/sqlite/NAME.sql`.
-macro_rules! sql {
+/// The statement in `sql/sqlite/NAME.sql`, where the other database needs none.
+macro_rules! sqlite_sql {
     ($name:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/sqlite/", $name, ".sql"))
     };
 }
-pub(crate) use sql;
 
 /// A store in one SQLite file. Cheap to clone; the file is closed with the last clone.
-#[derive(Clone)]
-pub struct SqliteStore {
-    inner: Arc<Inner>,
-}
+pub type SqliteStore = Ledger<Sqlite>;
 
-struct Inner {
+/// One SQLite file.
+pub struct Sqlite {
     writer: Writer,
     readers: Readers,
     board: Arc<Board>,
     clock: Arc<dyn Clock>,
-    origin: Origin,
-    cursor_secret: [u8; 32],
+    identity: Identity,
     // Released last: no other process may open the file while a connection of ours is open.
     _lock: FileLock,
 }
 
-/// What a store is, from its first start on.
-struct Identity {
-    origin: Origin,
-    cursor_secret: [u8; 32],
+impl Backend for Sqlite {
+    async fn write<T: Send + 'static>(
+        &self,
+        _: Desk,
+        needs: Needs,
+        verb: impl FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.run(needs, verb).await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        verb: impl FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.readers.run(self.identity.origin, self.clock.now(), verb).await
+    }
+
+    /// A commit can be read at once.
+    async fn close_log(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn board(&self) -> &Board {
+        &self.board
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
 }
 
 impl SqliteStore {
@@ -98,44 +102,10 @@ impl SqliteStore {
         end_leases(&connection, clock.now())?;
         let board = Arc::new(Board::default());
         let readers = Readers::new(path.to_owned());
-        let writer =
-            Writer::start(connection, path, Arc::clone(&clock), identity.origin, Arc::clone(&board))?;
-        let inner = Inner {
-            writer,
-            readers,
-            board,
-            clock,
-            origin: identity.origin,
-            cursor_secret: identity.cursor_secret,
-            _lock: lock,
-        };
-        Ok(Self { inner: Arc::new(inner) })
-    }
-
-    /// Runs a write in the writer's next transaction. It happens even if the caller stops waiting. `name` is
-    /// the verb's: tests end the process at its commit ([`failpoint`]).
-    async fn write<T: Send + 'static>(
-        &self,
-        name: &'static str,
-        mut verb: impl FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let written = self.inner.writer.run(move |tx| {
-            let value = verb(tx)?;
-            failpoint::reach(name, "before_commit");
-            Ok(value)
-        });
-        let value = written.await?;
-        failpoint::reach(name, "after_commit");
-        Ok(value)
-    }
-
-    /// Runs a read on a connection of its own, on a consistent state.
-    async fn read<T: Send + 'static>(
-        &self,
-        verb: impl FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let now = self.inner.clock.now();
-        self.inner.readers.run(self.inner.origin, now, verb).await
+        let one = OneWriter::new(connection, path, Arc::clone(&clock), identity.origin)?;
+        let writer = Writer::start("writer", one, Arc::clone(&board))?;
+        let backend = Sqlite { writer, readers, board, clock, identity, _lock: lock };
+        Ok(Self { backend: Arc::new(backend) })
     }
 }
 
@@ -218,15 +188,12 @@ fn open(path: &Path) -> rusqlite::Result<rusqlite::Connection> {
     Ok(connection)
 }
 
-fn identity(
-    connection: &rusqlite::Connection,
-    now: forebay_core::time::Timestamp,
-) -> Result<Identity, StoreError> {
+fn identity(connection: &rusqlite::Connection, now: Timestamp) -> Result<Identity, StoreError> {
     let mut secret = [0_u8; 32];
     rand::fill(&mut secret);
     let numbers = (rand::random::<i64>() & i64::MAX, i64::from(rand::random::<u32>()));
-    connection.execute(sql!("meta/create"), (numbers.0, numbers.1, secret, now.as_millis()))?;
-    let identity = connection.query_row(sql!("meta/read"), (), |row| {
+    connection.execute(sqlite_sql!("meta/create"), (numbers.0, numbers.1, secret, now.as_millis()))?;
+    let identity = connection.query_row(sqlite_sql!("meta/read"), (), |row| {
         let incarnation = u32::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
         let origin =
             Origin { store_id: row.get::<_, i64>(0)?.unsigned_abs(), incarnation: Incarnation(incarnation) };
@@ -235,12 +202,9 @@ fn identity(
     Ok(identity)
 }
 
-fn end_leases(
-    connection: &rusqlite::Connection,
-    now: forebay_core::time::Timestamp,
-) -> Result<(), StoreError> {
-    connection.execute(sql!("upkeep/end_job_leases"), [now.as_millis()])?;
-    connection.execute(sql!("upkeep/end_grant_leases"), [now.as_millis()])?;
+fn end_leases(connection: &rusqlite::Connection, now: Timestamp) -> Result<(), StoreError> {
+    connection.execute(sqlite_sql!("upkeep/end_job_leases"), [now.as_millis()])?;
+    connection.execute(sqlite_sql!("upkeep/end_grant_leases"), [now.as_millis()])?;
     Ok(())
 }
 

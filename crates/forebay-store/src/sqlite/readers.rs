@@ -8,8 +8,8 @@ use forebay_core::time::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
-use super::transaction::Tx;
 use crate::StoreError;
+use crate::ledger::transaction::{Database, Tx};
 
 /// Reads at the same time.
 const CONNECTIONS: usize = 8;
@@ -40,7 +40,7 @@ impl Readers {
             let connection = this.take()?;
             connection.execute_batch("BEGIN")?;
             // A connection with a failed read is not used again.
-            let value = verb(&Tx::new(&connection, now, origin))?;
+            let value = verb(&Tx::new(Database::Sqlite(&connection), now, origin))?;
             connection.execute_batch("COMMIT")?;
             this.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             Ok(value)

@@ -1,4 +1,3 @@
--- As its owner names it: a report that mixes attempts up settles none.
-SELECT seq, tenant, task, pool, model, reserved_input, reserved_output, reserved_micros,
+SELECT id, seq, tenant, task, pool, model, reserved_input, reserved_output, reserved_micros,
        price_input, price_cached, price_output, budget_start, permit_until IS NOT NULL
-FROM attempts WHERE job = ?1 AND fence = ?2 AND (?3 IS NULL OR id = ?3) AND settled_at IS NULL
+FROM attempts WHERE job = ?1 AND fence = ?2 AND settled_at IS NULL

@@ -1,1 +1,1 @@
-UPDATE pools SET in_flight = ?2, turn = ?3 WHERE name = ?1
+UPDATE pools SET turn = ?2 WHERE name = ?1

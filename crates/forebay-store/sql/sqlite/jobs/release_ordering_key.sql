@@ -7,4 +7,4 @@ WHERE seq = (
   SELECT seq FROM jobs
   WHERE tenant = :tenant AND task = :task AND ordering_key = :ordering_key AND finished_at IS NULL
   ORDER BY seq LIMIT 1)
-RETURNING pool
+RETURNING pool, id

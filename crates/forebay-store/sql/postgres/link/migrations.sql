@@ -1,0 +1,1 @@
+SELECT number, name, checksum FROM migrations ORDER BY number

@@ -1,0 +1,1 @@
+SELECT * FROM job_records WHERE id = ?1

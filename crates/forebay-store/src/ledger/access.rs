@@ -1,0 +1,207 @@
+//! Tenants and their keys.
+
+use async_trait::async_trait;
+use forebay_core::digest::Digest;
+use forebay_core::id::KeyId;
+use forebay_core::money::Micros;
+use serde_json::{Value, json};
+
+use super::columns::{Columns, int};
+use super::signals::new_id;
+use super::transaction::Tx;
+use super::values::params;
+use super::{Backend, Ledger, Needs, audit, queue, sql};
+use crate::record::{
+    Actor, AuditAction, BudgetPeriod, KeyRecord, NewKey, Scope, TenantRecord, TenantSettings,
+};
+use crate::{Access, StoreError};
+
+#[async_trait]
+impl<B: Backend> Access for Ledger<B> {
+    async fn put_tenant(
+        &self,
+        name: String,
+        settings: TenantSettings,
+        by: Actor,
+    ) -> Result<TenantRecord, StoreError> {
+        self.write("put_tenant", Needs::nothing(), move |tx| put_tenant(tx, &name, &settings, &by)).await
+    }
+
+    async fn tenant(&self, name: &str) -> Result<Option<TenantRecord>, StoreError> {
+        let name = name.to_owned();
+        self.read(move |tx| tenant(tx, &name)).await
+    }
+
+    async fn tenants(&self) -> Result<Vec<TenantRecord>, StoreError> {
+        self.read(|tx| {
+            let names = tx.rows(sql!("tenants/names"), (), |c| c.get::<String>())?;
+            Ok(names
+                .iter()
+                .map(|name| tenant(tx, name))
+                .collect::<Result<Vec<_>, _>>()?
+                .into_iter()
+                .flatten()
+                .collect())
+        })
+        .await
+    }
+
+    async fn add_key(&self, key: NewKey, by: Actor) -> Result<KeyRecord, StoreError> {
+        self.write("add_key", Needs::nothing(), move |tx| add_key(tx, &key, &by)).await
+    }
+
+    async fn key_by_digest(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError> {
+        self.read(move |tx| tx.row(sql!("keys/by_digest"), [digest.as_bytes()], key)).await
+    }
+
+    async fn keys(&self, tenant: i64) -> Result<Vec<KeyRecord>, StoreError> {
+        self.read(move |tx| tx.rows(sql!("keys/of_tenant"), [tenant], key)).await
+    }
+
+    async fn revoke_key(&self, tenant: i64, id: KeyId, by: Actor) -> Result<Option<KeyRecord>, StoreError> {
+        self.write("revoke_key", Needs::nothing(), move |tx| revoke_key(tx, tenant, id, &by)).await
+    }
+}
+
+fn put_tenant(
+    tx: &Tx<'_>,
+    name: &str,
+    settings: &TenantSettings,
+    by: &Actor,
+) -> Result<TenantRecord, StoreError> {
+    let before = tenant(tx, name)?.map(|tenant| tenant.settings);
+    tx.execute(
+        sql!("tenants/put"),
+        params! {
+            ":name": name,
+            ":max_pending_jobs": settings.max_pending_jobs.map(int),
+            ":max_in_flight": settings.max_in_flight.map(int),
+            ":budget_micros": settings.budget.map(|budget| budget.0),
+            ":budget_period": settings.budget_period.name(),
+            ":now": tx.now.as_millis(),
+        },
+    )?;
+    tx.execute(sql!("tenants/create_load"), [name])?;
+    // A higher limit may let waiting jobs go.
+    for pool in tx.rows(sql!("inspect/pool_names"), (), |c| c.get::<String>())? {
+        tx.note_pool(&pool);
+    }
+    let record = tenant(tx, name)?
+        .ok_or_else(|| StoreError::Corrupt("the tenant just written is not there".to_owned()))?;
+    if before.as_ref() != Some(settings) {
+        let entry = audit::Entry {
+            tenant: Some(record.id),
+            by,
+            action: AuditAction::TenantPut,
+            subject: name.to_owned(),
+            before: before.as_ref().map(audited_settings),
+            after: Some(audited_settings(settings)),
+        };
+        audit::append(tx, &entry)?;
+    }
+    Ok(record)
+}
+
+fn audited_settings(settings: &TenantSettings) -> Value {
+    json!({
+        "max_pending_jobs": settings.max_pending_jobs,
+        "max_in_flight": settings.max_in_flight,
+        "budget_micros": settings.budget.map(|budget| budget.0),
+        "budget_period": settings.budget_period.name(),
+    })
+}
+
+fn tenant(tx: &Tx<'_>, name: &str) -> Result<Option<TenantRecord>, StoreError> {
+    let found = tx.row(sql!("tenants/by_name"), [name], |c| {
+        Ok(TenantRecord {
+            id: c.get()?,
+            name: c.get()?,
+            settings: TenantSettings {
+                max_pending_jobs: c.maybe_count()?,
+                max_in_flight: c.maybe_count()?,
+                budget: c.get::<Option<i64>>()?.map(Micros),
+                budget_period: c.word(BudgetPeriod::from_name)?,
+            },
+            pending_jobs: c.count()?,
+            in_flight: c.count()?,
+            account: forebay_core::grant::Account::default(),
+            created_at: c.time()?,
+        })
+    })?;
+    let Some(mut record) = found else {
+        return Ok(None);
+    };
+    record.account = queue::account(tx, record.id)?.1;
+    Ok(Some(record))
+}
+
+fn add_key(tx: &Tx<'_>, new: &NewKey, by: &Actor) -> Result<KeyRecord, StoreError> {
+    let id: KeyId = new_id(tx.now);
+    let scopes = new.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(" ");
+    let row = (
+        id.as_bytes(),
+        new.tenant,
+        &new.name,
+        new.digest.as_bytes(),
+        &new.hint,
+        scopes,
+        tx.now.as_millis(),
+        new.expires_at.map(|at| at.as_millis()),
+    );
+    tx.execute(sql!("keys/insert"), row)?;
+    let record = tx
+        .row(sql!("keys/by_id"), (new.tenant, id.as_bytes()), key)?
+        .ok_or_else(|| StoreError::Corrupt("the key just written is not there".to_owned()))?;
+    audit_key(tx, AuditAction::KeyCreate, by, None, &record)?;
+    Ok(record)
+}
+
+fn revoke_key(tx: &Tx<'_>, tenant: i64, id: KeyId, by: &Actor) -> Result<Option<KeyRecord>, StoreError> {
+    let find = || tx.row(sql!("keys/by_id"), (tenant, id.as_bytes()), key);
+    let Some(before) = find()? else {
+        return Ok(None);
+    };
+    tx.execute(sql!("keys/revoke"), (tenant, id.as_bytes(), tx.now.as_millis()))?;
+    let after = find()?;
+    if let Some(after) = after.as_ref().filter(|after| **after != before) {
+        audit_key(tx, AuditAction::KeyRevoke, by, Some(&before), after)?;
+    }
+    Ok(after)
+}
+
+fn audit_key(
+    tx: &Tx<'_>,
+    action: AuditAction,
+    by: &Actor,
+    before: Option<&KeyRecord>,
+    after: &KeyRecord,
+) -> Result<(), StoreError> {
+    let shown = |key: &KeyRecord| {
+        json!({
+            "name": key.name,
+            "hint": key.hint,
+            "scopes": key.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>(),
+            "expires_at": key.expires_at,
+            "revoked_at": key.revoked_at,
+        })
+    };
+    let (subject, before) = (after.id.to_string(), before.map(shown));
+    let entry =
+        audit::Entry { tenant: Some(after.tenant), by, action, subject, before, after: Some(shown(after)) };
+    audit::append(tx, &entry)
+}
+
+fn key(c: &mut Columns<'_>) -> Result<KeyRecord, StoreError> {
+    Ok(KeyRecord {
+        id: c.id()?,
+        tenant: c.get()?,
+        tenant_name: c.get()?,
+        name: c.get()?,
+        hint: c.get()?,
+        // A scope that a newer build knows grants nothing here.
+        scopes: c.get::<String>()?.split(' ').filter_map(Scope::from_name).collect(),
+        created_at: c.time()?,
+        expires_at: c.maybe_time()?,
+        revoked_at: c.maybe_time()?,
+    })
+}

@@ -1,0 +1,147 @@
+//! Looking behind jobs: attempts, steps, queues, use.
+
+use async_trait::async_trait;
+use forebay_core::attempt::{Outcome, Usage};
+use forebay_core::failure::FailureClass;
+use forebay_core::id::JobId;
+use forebay_core::job::State;
+
+use super::columns::Columns;
+use super::transaction::Tx;
+use super::{Backend, Ledger, jobs, queue, sql};
+use crate::record::{AttemptRecord, PoolStatus, Queue, StepRecord, UsageQuery, UsageRow};
+use crate::{Inspect, StoreError};
+
+#[async_trait]
+impl<B: Backend> Inspect for Ledger<B> {
+    async fn attempts(&self, tenant: i64, job: JobId) -> Result<Vec<AttemptRecord>, StoreError> {
+        self.read(move |tx| tx.rows(sql!("inspect/attempts"), (tenant, job.as_bytes()), attempt)).await
+    }
+
+    async fn steps(&self, tenant: i64, job: JobId) -> Result<Vec<StepRecord>, StoreError> {
+        self.read(move |tx| tx.rows(sql!("inspect/steps"), (tenant, job.as_bytes()), step)).await
+    }
+
+    async fn queue(&self, tenant: i64, job: JobId) -> Result<Option<Queue>, StoreError> {
+        self.read(move |tx| queue_of(tx, tenant, job)).await
+    }
+
+    async fn pools(&self) -> Result<Vec<PoolStatus>, StoreError> {
+        self.read(|tx| {
+            let names = tx.rows(sql!("inspect/pool_names"), (), |c| c.get::<String>())?;
+            names.iter().map(|name| queue::pool_status(tx, name)).collect()
+        })
+        .await
+    }
+
+    async fn counts(&self, tenant: Option<i64>) -> Result<Vec<(State, u64)>, StoreError> {
+        self.read(move |tx| {
+            tx.rows(sql!("inspect/counts"), [tenant], |c| Ok((c.word(State::from_name)?, c.count()?)))
+        })
+        .await
+    }
+
+    async fn usage(&self, tenant: i64, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        let days = (tenant, query.from.start_of_day().as_millis(), query.to.start_of_day().as_millis());
+        self.read(move |tx| tx.rows(sql!("inspect/usage"), days, usage)).await
+    }
+}
+
+fn attempt(c: &mut Columns<'_>) -> Result<AttemptRecord, StoreError> {
+    Ok(AttemptRecord {
+        id: c.id()?,
+        generation: c.count()?,
+        step: c.count()?,
+        number: c.count()?,
+        fence: c.count()?,
+        worker: c.get()?,
+        build: c.get()?,
+        pool: c.get()?,
+        model: c.get()?,
+        claimed_at: c.time()?,
+        ended_at: c.maybe_time()?,
+        outcome: c.maybe_word(Outcome::from_name)?,
+        failure_class: c.maybe_word(FailureClass::from_name)?,
+        message: c.get()?,
+        usage: reported(c)?,
+        reserved_tokens: c.count()?,
+        reserved: c.micros()?,
+        cost: c.maybe_micros()?,
+        uncertain: c.maybe_micros()?,
+        overage: c.maybe_micros()?,
+        provider_request_id: c.get()?,
+        provider_model: c.get()?,
+        evidence: c.get()?,
+    })
+}
+
+fn reported(c: &mut Columns<'_>) -> Result<Option<Usage>, StoreError> {
+    let input: Option<u64> = c.maybe_count()?;
+    let cached: Option<u64> = c.maybe_count()?;
+    let output: Option<u64> = c.maybe_count()?;
+    let reasoning: Option<u64> = c.maybe_count()?;
+    Ok(input.map(|input_tokens| Usage {
+        input_tokens,
+        cached_input_tokens: cached.unwrap_or_default(),
+        output_tokens: output.unwrap_or_default(),
+        reasoning_tokens: reasoning.unwrap_or_default(),
+    }))
+}
+
+fn step(c: &mut Columns<'_>) -> Result<StepRecord, StoreError> {
+    Ok(StepRecord {
+        generation: c.count()?,
+        number: c.count()?,
+        kind: c.get()?,
+        pool: c.get()?,
+        model: c.get()?,
+        input_tokens: c.count()?,
+        output_tokens: c.count()?,
+        planned_at: c.time()?,
+        finished_at: c.maybe_time()?,
+        attempts: c.count()?,
+        entry: c.maybe_bytes()?,
+    })
+}
+
+fn usage(c: &mut Columns<'_>) -> Result<UsageRow, StoreError> {
+    Ok(UsageRow {
+        day: c.time()?,
+        task: c.get()?,
+        model: c.get()?,
+        pool: c.get()?,
+        attempts: c.count()?,
+        input_tokens: c.count()?,
+        output_tokens: c.count()?,
+        cost: c.micros()?,
+        uncertain: c.micros()?,
+    })
+}
+
+/// Everything that bears on when a job runs, from one consistent read.
+fn queue_of(tx: &Tx<'_>, tenant: i64, job: JobId) -> Result<Option<Queue>, StoreError> {
+    let Some(record) = jobs::of_tenant(tx, tenant, job)? else {
+        return Ok(None);
+    };
+    let steps = tx.rows(sql!("inspect/steps"), (tenant, job.as_bytes()), step)?;
+    let current =
+        |step: &StepRecord| step.generation == record.job.generation && step.number == record.job.step;
+    let step = steps.into_iter().rev().find(current);
+    let step = step.ok_or_else(|| StoreError::Corrupt(format!("{job} has no current step")))?;
+    let count = |sql, params: (&str, i64, &[u8; 16])| -> Result<u64, StoreError> {
+        Ok(tx.row(sql, params, |c| c.get::<i64>())?.unwrap_or_default().unsigned_abs())
+    };
+    let ahead = count(sql!("inspect/ahead"), (&record.pool, tenant, job.as_bytes()))?;
+    let lanes = tx.row(sql!("inspect/lanes"), [&record.pool], |c| c.get::<i64>())?;
+    let recent_durations = tx.rows(sql!("inspect/recent_durations"), (tenant, &record.task), |c| c.get())?;
+    Ok(Some(Queue {
+        ahead,
+        lanes: lanes.unwrap_or_default().unsigned_abs(),
+        step,
+        pool: queue::pool_status(tx, &record.pool)?,
+        tenant_in_flight: queue::tenant_in_flight(tx, tenant)?,
+        account: queue::account(tx, tenant)?.1,
+        recent_durations,
+        job: record,
+    }))
+}

@@ -1,0 +1,131 @@
+//! What a job needs and what stands in its way: inputs, pools, accounts.
+
+use forebay_core::failure::FailureClass;
+use forebay_core::grant::Account;
+use forebay_core::id::JobId;
+use forebay_core::time::Timestamp;
+use forebay_core::window::Bucket;
+
+use super::sql;
+use super::transaction::Tx;
+use crate::StoreError;
+use crate::record::{BudgetPeriod, PoolStatus, Work};
+
+/// What a worker needs to run a job's current step.
+pub(super) fn work(tx: &Tx<'_>, job: JobId) -> Result<Work, StoreError> {
+    let found = tx.row(sql!("claim/work"), [job.as_bytes()], |c| {
+        Ok(Work {
+            job_id: c.id()?,
+            tenant: c.get()?,
+            task: c.get()?,
+            revision: c.count()?,
+            generation: c.count()?,
+            step: c.count()?,
+            step_kind: c.get()?,
+            model: c.get()?,
+            output_tokens: c.count()?,
+            deadline: c.time()?,
+            input: c.bytes()?,
+            document: c.maybe_digest()?,
+            journal: Vec::new(),
+        })
+    })?;
+    let mut work = found.ok_or_else(|| StoreError::Corrupt(format!("{job} has no step or no input")))?;
+    work.journal =
+        tx.rows(sql!("claim/journal"), (job.as_bytes(), work.generation, work.step), |c| c.bytes())?;
+    Ok(work)
+}
+
+/// The charges of a pool that may still count.
+pub(super) fn buckets(tx: &Tx<'_>, pool: &str) -> Result<Vec<Bucket>, StoreError> {
+    tx.rows(sql!("claim/buckets"), [pool], |c| {
+        Ok(Bucket { start: c.time()?, requests: c.count()?, tokens: c.count()? })
+    })
+}
+
+/// The account of a tenant in the period that it is now, and when that began.
+pub(super) fn account(tx: &Tx<'_>, tenant: i64) -> Result<(Timestamp, Account), StoreError> {
+    let settings = tx.row(sql!("tenants/budget"), [tenant], |c| {
+        Ok((c.maybe_micros()?, c.word(BudgetPeriod::from_name)?))
+    })?;
+    let (limit, period) =
+        settings.ok_or_else(|| StoreError::Corrupt(format!("tenant {tenant} is not in the store")))?;
+    let start = period_start(period, tx.now);
+    let used = tx.row(sql!("budgets/account"), (tenant, start.as_millis()), |c| {
+        Ok(Account { limit, reserved: c.micros()?, spent: c.micros()?, uncertain: c.micros()? })
+    })?;
+    let row = used.unwrap_or(Account { limit, ..Account::default() });
+    Ok((start, tx.tally(|tally| tally.account(tenant, start, row))))
+}
+
+/// When the period that contains a time began.
+fn period_start(period: BudgetPeriod, now: Timestamp) -> Timestamp {
+    match period {
+        BudgetPeriod::Day => now.start_of_day(),
+        BudgetPeriod::Month => now.start_of_month(),
+        BudgetPeriod::Total => Timestamp::from_millis(0),
+    }
+}
+
+/// A tenant's calls under way, and how many there may be.
+pub(super) fn tenant_in_flight(tx: &Tx<'_>, tenant: i64) -> Result<(u64, Option<u64>), StoreError> {
+    let found = tx.row(sql!("tenants/in_flight"), [tenant], |c| Ok((c.count::<u64>()?, c.maybe_count()?)))?;
+    let noted = tx.tally(|tally| tally.calls_of(tenant));
+    found
+        .map(|(calls, most)| (calls.saturating_add_signed(noted), most))
+        .ok_or_else(|| StoreError::Corrupt(format!("tenant {tenant} is not in the store")))
+}
+
+/// A pool's use; that of a pool which was never claimed from is nothing.
+pub(super) fn pool_status(tx: &Tx<'_>, pool: &str) -> Result<PoolStatus, StoreError> {
+    let found = tx.row(sql!("inspect/pool"), [pool], |c| {
+        Ok((c.count::<u64>()?, c.time()?, c.maybe_word(FailureClass::from_name)?))
+    })?;
+    let (in_flight, cooldown, class) = found.unwrap_or((0, Timestamp::from_millis(0), None));
+    let cooldown_until = Some(cooldown).filter(|until| *until > tx.now);
+    let waiting = tx.row(sql!("inspect/pool_waiting"), [pool], |c| c.get::<i64>())?;
+    let mut live = buckets(tx, pool)?;
+    live.retain(|bucket| bucket.free_at() > tx.now);
+    Ok(PoolStatus {
+        name: pool.to_owned(),
+        in_flight,
+        cooldown_until,
+        cooldown_class: class.filter(|_| cooldown_until.is_some()),
+        buckets: live,
+        waiting: waiting.unwrap_or_default().unsigned_abs(),
+    })
+}
+
+/// Keeps a pool from being called until a time, if that is later than what it has.
+pub(super) fn cool_down(
+    tx: &Tx<'_>,
+    pool: &str,
+    until: Timestamp,
+    class: FailureClass,
+) -> Result<(), StoreError> {
+    tx.execute(sql!("claim/cool_down"), (pool, until.as_millis(), class.name()))?;
+    Ok(())
+}
+
+/// Gives a permit back: the call is over, or its lease has lapsed by a time. Once: a second time there is none.
+pub(super) fn return_permit(
+    tx: &Tx<'_>,
+    attempt: i64,
+    lapsed_by: Option<Timestamp>,
+) -> Result<bool, StoreError> {
+    let lapsed_by = lapsed_by.map_or(i64::MAX, |at| at.as_millis());
+    let permit =
+        tx.row(sql!("attempts/permit"), (attempt, lapsed_by), |c| Ok((c.get::<String>()?, c.get::<i64>()?)))?;
+    let Some((pool, tenant)) = permit else {
+        return Ok(false);
+    };
+    tx.write(sql!("attempts/return_permit"), [attempt])?;
+    permit_returned(tx, tenant, &pool);
+    Ok(true)
+}
+
+/// What a permit that is free again means: a call less, and something may be claimed.
+pub(super) fn permit_returned(tx: &Tx<'_>, tenant: i64, pool: &str) {
+    tx.note_pool(pool);
+    tx.tally(|tally| tally.count_call_over(tenant, pool));
+}

@@ -1,0 +1,255 @@
+//! What a transaction counts: sums that nearly every verb changes, kept in memory and written once, before the
+//! commit. A hundred jobs that end in one transaction write their tenant's row once.
+//!
+//! Whoever reads such a row in a write adds what is noted here, which is not written yet. Where another process may have
+//! written meanwhile, a limit that was looked at is looked at again as the row is written, and the transaction begins
+//! anew if it no longer holds.
+
+use std::collections::BTreeMap;
+
+use forebay_core::attempt::Usage;
+use forebay_core::grant::{Account, Settlement};
+use forebay_core::money::Micros;
+use forebay_core::time::Timestamp;
+
+use super::columns::int;
+use super::sql;
+use super::transaction::Tx;
+use super::values::params;
+use crate::StoreError;
+
+/// The row of all tenants together.
+const EVERYBODY: i64 = 0;
+
+/// Differences to what is in the rows.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Unfinished jobs and calls in flight, by tenant.
+    loads: BTreeMap<i64, Load>,
+    /// Calls in flight, by pool.
+    pools: BTreeMap<String, i64>,
+    /// Money, by tenant and period.
+    accounts: BTreeMap<(i64, i64), Booked>,
+    days: BTreeMap<Day, Used>,
+    /// What admission has read, by tenant. What is noted and not written counts on top of it.
+    read: BTreeMap<i64, Pending>,
+}
+
+/// Jobs that have not ended, for admission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) of_tenant: u64,
+    /// How many the tenant may have.
+    pub(super) limit: Option<u64>,
+    pub(super) everywhere: u64,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Load {
+    pending_jobs: i64,
+    in_flight: i64,
+    /// The most that there may be, where that was asked before more were taken in.
+    most_pending: Option<u64>,
+    most_in_flight: Option<u64>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Booked {
+    reserved: i64,
+    spent: i64,
+    uncertain: i64,
+    overage: i64,
+    /// The limit that a reservation was held against.
+    limit: Option<i64>,
+}
+
+/// Which row of a tenant's use.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Day {
+    pub(super) tenant: i64,
+    pub(super) start: Timestamp,
+    pub(super) task: String,
+    pub(super) model: String,
+    pub(super) pool: String,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Used {
+    attempts: i64,
+    input_tokens: i64,
+    output_tokens: i64,
+    cost: i64,
+    uncertain: i64,
+}
+
+impl Tally {
+    /// A tenant has so many unfinished jobs more.
+    pub(super) fn count_pending(&mut self, tenant: i64, jobs: i64) {
+        for tenant in [EVERYBODY, tenant] {
+            self.loads.entry(tenant).or_default().pending_jobs += jobs;
+        }
+    }
+
+    /// Notes the limits under which a tenant's job was taken in.
+    pub(super) fn admit(&mut self, tenant: i64, most: Option<u64>, most_everywhere: u64) {
+        self.loads.entry(tenant).or_default().most_pending = most;
+        let everywhere = self.loads.entry(EVERYBODY).or_default();
+        everywhere.most_pending =
+            Some(everywhere.most_pending.map_or(most_everywhere, |most| most.max(most_everywhere)));
+    }
+
+    /// Keeps what the rows say about a tenant's jobs.
+    pub(super) fn read_pending(&mut self, tenant: i64, read: Pending) {
+        self.read.insert(tenant, read);
+    }
+
+    /// Unfinished jobs, by the rows and by what is noted; `None` where the rows are still to be read.
+    pub(super) fn pending(&self, tenant: i64) -> Option<Pending> {
+        let read = self.read.get(&tenant)?;
+        let more = |tenant| self.loads.get(&tenant).map_or(0, |load| load.pending_jobs);
+        Some(Pending {
+            of_tenant: read.of_tenant.saturating_add_signed(more(tenant)),
+            everywhere: read.everywhere.saturating_add_signed(more(EVERYBODY)),
+            limit: read.limit,
+        })
+    }
+
+    /// A tenant and a pool have a call in flight more; the tenant may have so many.
+    pub(super) fn count_call(&mut self, tenant: i64, most: Option<u64>, pool: &str) {
+        let load = self.loads.entry(tenant).or_default();
+        load.in_flight += 1;
+        load.most_in_flight = most;
+        self.count_in_pool(pool, 1);
+    }
+
+    /// A call is over: its tenant and its pool have one less.
+    pub(super) fn count_call_over(&mut self, tenant: i64, pool: &str) {
+        self.loads.entry(tenant).or_default().in_flight -= 1;
+        self.count_in_pool(pool, -1);
+    }
+
+    fn count_in_pool(&mut self, pool: &str, calls: i64) {
+        match self.pools.get_mut(pool) {
+            Some(noted) => *noted += calls,
+            None => {
+                self.pools.insert(pool.to_owned(), calls);
+            }
+        }
+    }
+
+    /// Calls in flight of a tenant that are noted.
+    pub(super) fn calls_of(&self, tenant: i64) -> i64 {
+        self.loads.get(&tenant).map_or(0, |load| load.in_flight)
+    }
+
+    /// Calls in flight in a pool that are noted.
+    pub(super) fn calls_in(&self, pool: &str) -> i64 {
+        self.pools.get(pool).copied().unwrap_or_default()
+    }
+
+    /// An account, by its row and by what is noted.
+    pub(super) fn account(&self, tenant: i64, period: Timestamp, row: Account) -> Account {
+        let Some(noted) = self.accounts.get(&(tenant, period.as_millis())) else {
+            return row;
+        };
+        Account {
+            limit: row.limit,
+            reserved: row.reserved.plus(Micros(noted.reserved)),
+            spent: row.spent.plus(Micros(noted.spent)),
+            uncertain: row.uncertain.plus(Micros(noted.uncertain)),
+        }
+    }
+
+    /// Sets money aside, within the account's limit.
+    pub(super) fn reserve(&mut self, tenant: i64, period: Timestamp, micros: Micros, limit: Option<Micros>) {
+        let account = self.accounts.entry((tenant, period.as_millis())).or_default();
+        account.reserved += micros.0;
+        account.limit = limit.map(|limit| limit.0);
+    }
+
+    /// Books what became of money that was set aside, in the period of the reservation, whatever period it is now.
+    pub(super) fn settle(&mut self, tenant: i64, period: Timestamp, reserved: Micros, to: &Settlement) {
+        let account = self.accounts.entry((tenant, period.as_millis())).or_default();
+        account.reserved -= reserved.0;
+        account.spent += to.spent.0;
+        account.uncertain += to.uncertain.0;
+        account.overage += to.overage.0;
+    }
+
+    /// Adds an attempt to what was used on a day.
+    pub(super) fn use_up(&mut self, day: Day, used: &Usage, settlement: &Settlement) {
+        let row = self.days.entry(day).or_default();
+        row.attempts += 1;
+        row.input_tokens += int(used.input_tokens);
+        row.output_tokens += int(used.output_tokens);
+        row.cost += settlement.spent.0;
+        row.uncertain += settlement.uncertain.0;
+    }
+
+    /// Writes all of it; nothing is left to be written then.
+    pub(super) fn write(self, tx: &Tx<'_>) -> Result<(), StoreError> {
+        for (pool, calls) in self.pools {
+            tx.write(sql!("claim/count_in_flight"), (pool, calls))?;
+        }
+        for ((tenant, period), booked) in self.accounts {
+            let Booked { reserved, spent, uncertain, overage, limit } = booked;
+            tx.write(sql!("budgets/book"), (tenant, period, reserved, spent, uncertain, overage, limit))?;
+        }
+        for (day, used) in self.days {
+            write_day(tx, &day, &used)?;
+        }
+        // Last: everybody's row is one that every process writes.
+        for (tenant, load) in self.loads.into_iter().rev() {
+            let most = (load.most_pending.map(int), load.most_in_flight.map(int));
+            tx.write(sql!("tenants/count"), (tenant, load.pending_jobs, load.in_flight, most.0, most.1))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_day(tx: &Tx<'_>, day: &Day, used: &Used) -> Result<(), StoreError> {
+    tx.write(
+        sql!("budgets/add_usage_day"),
+        params! {
+            ":tenant": day.tenant,
+            ":day": day.start.as_millis(),
+            ":task": day.task,
+            ":model": day.model,
+            ":pool": day.pool,
+            ":attempts": used.attempts,
+            ":input_tokens": used.input_tokens,
+            ":output_tokens": used.output_tokens,
+            ":cost_micros": used.cost,
+            ":uncertain_micros": used.uncertain,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_count_for_their_tenant_and_for_all() {
+        let mut tally = Tally::default();
+        tally.count_pending(7, 1);
+        tally.count_pending(8, 1);
+        tally.count_pending(8, -1);
+        let read = Pending { of_tenant: 4, limit: Some(9), everywhere: 10 };
+        assert_eq!(tally.pending(7), None);
+        tally.read_pending(7, read);
+        tally.read_pending(8, read);
+        assert_eq!(tally.pending(7), Some(Pending { of_tenant: 5, everywhere: 11, ..read }));
+        assert_eq!(tally.pending(8), Some(Pending { of_tenant: 4, everywhere: 11, ..read }));
+    }
+
+    #[test]
+    fn what_was_reserved_and_settled_leaves_what_was_spent() {
+        let mut tally = Tally::default();
+        let period = Timestamp::from_millis(0);
+        tally.reserve(7, period, Micros(200), None);
+        let settlement = Settlement { spent: Micros(150), ..Settlement::default() };
+        tally.settle(7, period, Micros(200), &settlement);
+        assert_eq!(tally.accounts[&(7, 0)], Booked { spent: 150, ..Booked::default() });
+    }
+}

@@ -1,0 +1,264 @@
+//! One transaction, or one consistent read: the database, the time, and what is to be told after the commit.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
+
+use forebay_core::digest::Digest;
+use forebay_core::event::Origin;
+use forebay_core::id::{BatchId, JobId};
+use forebay_core::job::State;
+use forebay_core::time::Timestamp;
+
+use super::columns::{Columns, job_record};
+use super::settle::Open;
+use super::sql;
+use super::statement::Statement;
+use super::tally::Tally;
+use super::values::Params;
+use crate::postgres::session::{Rows, Session};
+use crate::record::{Changed, JobRecord};
+use crate::{StoreError, sqlite};
+
+/// A transaction under way.
+pub struct Tx<'c> {
+    database: Database<'c>,
+    /// Now: one time for the whole transaction.
+    pub now: Timestamp,
+    /// The store's identity.
+    pub origin: Origin,
+    last_event: Cell<Option<i64>>,
+    news: RefCell<News>,
+    tally: RefCell<Tally>,
+    known: RefCell<Known>,
+}
+
+/// Where statements run.
+#[derive(Clone, Copy)]
+pub enum Database<'c> {
+    Sqlite(&'c rusqlite::Connection),
+    Postgres(&'c Session),
+}
+
+/// What was read before the verbs run, and what became of it since: rows that this transaction has locked.
+#[derive(Default)]
+pub struct Known {
+    pub jobs: HashMap<JobId, KnownJob>,
+    /// Open attempts, by their job's number and fence.
+    pub attempts: HashMap<(i64, u64), Open>,
+    pub keys: HashMap<(i64, String), Option<KeyHolder>>,
+}
+
+/// A job's row as this transaction would find it.
+pub struct KnownJob {
+    pub record: Option<JobRecord>,
+    /// Whether the row itself may lag behind, because its writing waits for the flush.
+    pub unwritten: bool,
+}
+
+/// What an idempotency key stands for: its job, the digest of the request, and the job's state where it is still there.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyHolder {
+    pub job_id: JobId,
+    pub digest: Digest,
+    pub state: Option<State>,
+    /// A key stands for nothing from then on.
+    pub expires_at: Timestamp,
+}
+
+/// What others learn when the transaction has committed.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Jobs that changed.
+    pub changed: Vec<Changed>,
+    /// Pools in which something may be claimed now.
+    pub pools: BTreeSet<String>,
+}
+
+impl<'c> Tx<'c> {
+    pub fn new(database: Database<'c>, now: Timestamp, origin: Origin) -> Self {
+        Self::knowing(database, now, origin, Known::default())
+    }
+
+    pub fn knowing(database: Database<'c>, now: Timestamp, origin: Origin, known: Known) -> Self {
+        Self {
+            database,
+            now,
+            origin,
+            last_event: Cell::new(None),
+            news: RefCell::default(),
+            tally: RefCell::default(),
+            known: RefCell::new(known),
+        }
+    }
+
+    /// Runs a statement now; says how many rows it changed.
+    pub fn execute(&self, sql: &'static Statement, params: impl Params) -> Result<usize, StoreError> {
+        match self.database {
+            Database::Sqlite(connection) => sqlite::rows::execute(connection, sql, &params),
+            Database::Postgres(session) => session.execute(sql, &params),
+        }
+    }
+
+    /// Writes one row, before the next read or before the commit: whoever wrote it does not need to know how it went.
+    /// That there is no such row, or that there is one already, ends the transaction.
+    pub fn write(&self, sql: &'static Statement, params: impl Params) -> Result<(), StoreError> {
+        match self.database {
+            Database::Sqlite(connection) => match sqlite::rows::execute(connection, sql, &params)? {
+                1 => Ok(()),
+                rows => Err(StoreError::Corrupt(format!("{} wrote {rows} rows instead of one", sql.name))),
+            },
+            Database::Postgres(session) => session.defer(sql, &params, Rows::Each),
+        }
+    }
+
+    /// As [`Tx::write`], where it is as good that there is no such row, or that there is one already.
+    pub fn write_if_needed(&self, sql: &'static Statement, params: impl Params) -> Result<(), StoreError> {
+        match self.database {
+            Database::Sqlite(connection) => sqlite::rows::execute(connection, sql, &params).map(|_| ()),
+            Database::Postgres(session) => session.defer(sql, &params, Rows::Any),
+        }
+    }
+
+    /// The one row of a query, if it has one.
+    pub fn row<T>(
+        &self,
+        sql: &'static Statement,
+        params: impl Params,
+        read: impl FnOnce(&mut Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        match self.database {
+            Database::Sqlite(connection) => sqlite::rows::row(connection, sql, &params, read),
+            Database::Postgres(session) => session.row(sql, &params, read),
+        }
+    }
+
+    /// All rows of a query.
+    pub fn rows<T>(
+        &self,
+        sql: &'static Statement,
+        params: impl Params,
+        read: impl FnMut(&mut Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        match self.database {
+            Database::Sqlite(connection) => sqlite::rows::rows(connection, sql, &params, read),
+            Database::Postgres(session) => session.rows(sql, &params, read),
+        }
+    }
+
+    /// The job as it is now, whoever owns it. In a write nobody else changes it until the commit.
+    pub fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError> {
+        let Database::Postgres(session) = self.database else {
+            return self.row(sql!("jobs/load"), [id.as_bytes()], job_record);
+        };
+        if let Some(known) = self.known.borrow_mut().jobs.get_mut(&id) {
+            if std::mem::take(&mut known.unwritten) {
+                session.flush()?;
+            }
+            return Ok(known.record.clone());
+        }
+        if session.only_reads() {
+            return self.row(sql!("jobs/load"), [id.as_bytes()], job_record);
+        }
+        // A number that was drawn before the row was locked may be smaller than that of its last event.
+        session.forget_numbers();
+        let record = self.row(sql!("jobs/lock"), [id.as_bytes()], job_record)?;
+        let known = KnownJob { record: record.clone(), unwritten: false };
+        self.known.borrow_mut().jobs.insert(id, known);
+        Ok(record)
+    }
+
+    /// Keeps a job's record as this transaction has written it.
+    pub fn know_job(&self, record: &JobRecord) {
+        if let Database::Postgres(_) = self.database {
+            let known = KnownJob { record: Some(record.clone()), unwritten: true };
+            self.known.borrow_mut().jobs.insert(record.id, known);
+        }
+    }
+
+    /// A job's row has changed by itself: it is read again when it is asked for.
+    pub fn forget_job(&self, id: JobId) {
+        self.known.borrow_mut().jobs.remove(&id);
+    }
+
+    /// An open attempt that was read before the verbs ran. It is taken: who settles it does so once.
+    pub fn take_attempt(&self, job: i64, fence: u64) -> Option<Open> {
+        self.known.borrow_mut().attempts.remove(&(job, fence))
+    }
+
+    /// What is known of an idempotency key without asking the database: perhaps that it stands for nothing.
+    pub fn known_key(&self, tenant: i64, key: &str) -> Option<Option<KeyHolder>> {
+        let known = self.known.borrow();
+        if known.keys.is_empty() {
+            return None;
+        }
+        let holder = *known.keys.get(&(tenant, key.to_owned()))?;
+        Some(holder.filter(|holder| holder.expires_at > self.now))
+    }
+
+    /// Keeps what this transaction has made a key stand for.
+    pub fn know_key(&self, tenant: i64, key: &str, holder: KeyHolder) {
+        if let Database::Postgres(_) = self.database {
+            self.known.borrow_mut().keys.insert((tenant, key.to_owned()), Some(holder));
+        }
+    }
+
+    /// The number of the next event.
+    pub fn next_event_number(&self) -> Result<i64, StoreError> {
+        let next = match self.database {
+            // There is one writer, so the numbers rise in commit order.
+            Database::Sqlite(_) => self.last_event_number()? + 1,
+            Database::Postgres(session) => session.next_number()?,
+        };
+        self.last_event.set(Some(next));
+        Ok(next)
+    }
+
+    /// The number of the last event: after a change that ended no job was saved, that of its event.
+    pub fn last_event_number(&self) -> Result<i64, StoreError> {
+        match self.last_event.get() {
+            Some(last) => Ok(last),
+            None => {
+                let last = self.row(sql!("log/last_number"), (), |c| c.get::<Option<i64>>())?;
+                Ok(last.flatten().unwrap_or_default())
+            }
+        }
+    }
+
+    /// Notes something that is counted.
+    pub(super) fn tally<T>(&self, note: impl FnOnce(&mut Tally) -> T) -> T {
+        note(&mut self.tally.borrow_mut())
+    }
+
+    /// Writes what was counted so far: before the commit, and before anybody reads a row that counts.
+    pub fn write_tally(&self) -> Result<(), StoreError> {
+        self.tally.take().write(self)
+    }
+
+    /// Notes that a job changed.
+    pub fn note_change(&self, job_id: JobId, tenant: i64, fence: u64) {
+        self.news.borrow_mut().changed.push(Changed { job_id, tenant, fence });
+    }
+
+    /// Notes that a batch is complete: whoever follows the tenant's events looks again.
+    pub fn note_batch(&self, batch: BatchId, tenant: i64) {
+        let job_id = JobId::from_bytes(*batch.as_bytes());
+        self.news.borrow_mut().changed.push(Changed { job_id, tenant, fence: 0 });
+    }
+
+    /// Notes that something may be claimed in a pool.
+    pub fn note_pool(&self, pool: &str) {
+        let mut news = self.news.borrow_mut();
+        if !news.pools.contains(pool) {
+            news.pools.insert(pool.to_owned());
+        }
+    }
+
+    /// The pools in which something may be claimed, which nobody is told of any more unless they are noted again.
+    pub fn take_pools(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.news.borrow_mut().pools)
+    }
+
+    pub fn into_news(self) -> News {
+        self.news.into_inner()
+    }
+}

@@ -1,0 +1,65 @@
+//! The order of the log across processes: epochs, so that a reader never skips what commits late.
+//!
+//! A writer that holds all its row locks stamps its events with the current epoch, under a shared lock on that epoch which
+//! it keeps until its commit. Whoever wants to read the newest events moves the epoch on, waits for the exclusive lock
+//! on the old one, and notes it as closed: nothing can appear in it any more. Readers follow (epoch, number) up to the
+//! last closed epoch.
+
+use std::time::Duration;
+
+use super::postgres_sql;
+use super::session::Session;
+use super::types::Owned;
+use crate::StoreError;
+
+/// How often a writer looks again for an epoch that nobody is closing.
+const TRIES: u32 = 200;
+/// Waiting for a writer ends before a writer's own limit does: a paused process of ours is over by the second try.
+const WAITING: &str = "BEGIN; SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '10s'";
+/// How long it waits in between: an epoch closes in milliseconds.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Stamps the events that this transaction is about to write. It never waits for the lock of an epoch that is being
+/// closed, since whoever closes it may wait for locks of ours.
+pub(super) async fn stamp(session: &Session) -> Result<(), StoreError> {
+    for _ in 0..TRIES {
+        // Two statements: the second sees what was committed after the first has its lock.
+        let (locked, current) = tokio::try_join!(
+            session.query(postgres_sql!("log/lock_epoch"), Vec::<Owned>::new()),
+            session.query(postgres_sql!("log/stamp_epoch"), Vec::<Owned>::new()),
+        )?;
+        let (Some(locked), Some(current)) = (locked.first(), current.first()) else {
+            return Err(StoreError::Corrupt("the log has no epoch".to_owned()));
+        };
+        let (joined, is_joined): (i64, bool) = (locked.try_get(0)?, locked.try_get(1)?);
+        match is_joined {
+            true if joined == current.try_get::<_, i64>(0)? => return Ok(()),
+            // It moved on in between, or is about to.
+            true => {}
+            false => tokio::time::sleep(PAUSE).await,
+        }
+    }
+    Err(StoreError::Raced("the log's epoch could not be joined".to_owned()))
+}
+
+/// Closes what is open and has events: what was committed before this call can be read after it. Two short transactions,
+/// none of which writers wait for.
+pub(super) async fn close(session: &Session) -> Result<(), StoreError> {
+    let moved = session.query(postgres_sql!("log/advance_epoch"), Vec::<Owned>::new()).await?;
+    let Some(row) = moved.first() else {
+        return Ok(());
+    };
+    let (last, closed): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    session.command(WAITING).await?;
+    let range = vec![Owned::Int(closed + 1), Owned::Int(last)];
+    let done = async {
+        session.query(postgres_sql!("log/wait_for_epoch"), range).await?;
+        session.query(postgres_sql!("log/close_epoch"), vec![Owned::Int(last)]).await?;
+        session.command("COMMIT").await
+    };
+    if let Err(error) = done.await {
+        session.command("ROLLBACK").await?;
+        return Err(error);
+    }
+    Ok(())
+}

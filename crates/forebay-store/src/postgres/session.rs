@@ -1,0 +1,287 @@
+//! One connection, driven by the thread that uses it. Reads run at once; writes of single rows wait and go out together,
+//! each statement once for all its rows.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
+use futures_util::future::try_join_all;
+use tokio::runtime::Runtime;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row, Statement as Prepared};
+
+use super::text::Text;
+use super::types::{Column, Owned};
+use super::{Target, connect, epoch, postgres_sql};
+use crate::StoreError;
+use crate::ledger::columns::{self, Columns};
+use crate::ledger::statement::Statement;
+use crate::ledger::values::Params;
+
+/// Numbers of the log that are drawn at once.
+const NUMBERS: i64 = 16;
+
+/// A connection with what was prepared on it.
+pub struct Session {
+    client: Client,
+    runtime: Runtime,
+    prepared: RefCell<HashMap<&'static str, Ready>>,
+    deferred: RefCell<Vec<Deferred>>,
+    numbers: RefCell<Range<i64>>,
+    only_reads: Cell<bool>,
+}
+
+/// A statement that this connection knows.
+#[derive(Clone)]
+struct Ready {
+    prepared: Prepared,
+    /// The names of its parameters, by number; none where they are given by position.
+    names: Arc<[String]>,
+}
+
+/// How many rows a write changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// One for each row of parameters.
+    Each,
+    /// As many as there are.
+    Any,
+}
+
+/// Rows that one statement is going to write.
+struct Deferred {
+    sql: &'static Statement,
+    expected: Rows,
+    rows: Vec<Vec<Owned>>,
+}
+
+impl Session {
+    /// Connects. Whoever calls must not be on a thread that runs tasks.
+    pub(super) fn open(target: &Target) -> Result<Self, StoreError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| StoreError::Unavailable(format!("no loop for a connection: {error}")))?;
+        let (client, link) =
+            runtime.block_on(connect(target)).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        // What goes wrong on the link is told to whoever waits for an answer.
+        runtime.spawn(link);
+        Ok(Self {
+            client,
+            runtime,
+            prepared: RefCell::default(),
+            deferred: RefCell::default(),
+            numbers: RefCell::new(0..0),
+            only_reads: Cell::new(false),
+        })
+    }
+
+    /// Whether the connection is of no more use.
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    pub(super) fn block_on<T>(&self, doing: impl Future<Output = T>) -> T {
+        self.runtime.block_on(doing)
+    }
+
+    /// Runs statements without parameters and without an answer, divided by semicolons.
+    pub(super) async fn command(&self, sql: &str) -> Result<(), StoreError> {
+        Ok(self.client.batch_execute(sql).await?)
+    }
+
+    /// Whether the transaction under way is one that writes nothing.
+    pub fn only_reads(&self) -> bool {
+        self.only_reads.get()
+    }
+
+    /// Nothing is left of the transaction before; the next one is of that kind.
+    pub(super) fn begin(&self, only_reads: bool) {
+        self.only_reads.set(only_reads);
+        self.deferred.borrow_mut().clear();
+        self.forget_numbers();
+    }
+
+    /// Keeps numbers of the log that were drawn for this transaction after it locked its rows.
+    pub(super) fn keep_numbers(&self, numbers: Range<i64>) {
+        self.numbers.replace(numbers);
+    }
+
+    /// Leaves drawn numbers unused.
+    pub fn forget_numbers(&self) {
+        self.numbers.replace(0..0);
+    }
+
+    /// The next number of the log.
+    pub fn next_number(&self) -> Result<i64, StoreError> {
+        if let Some(number) = self.numbers.borrow_mut().next() {
+            return Ok(number);
+        }
+        let numbers = self.block_on(self.draw(NUMBERS))?;
+        self.keep_numbers(numbers);
+        self.numbers
+            .borrow_mut()
+            .next()
+            .ok_or_else(|| StoreError::Corrupt("the log gave no number".to_owned()))
+    }
+
+    /// Draws that many numbers that follow each other.
+    pub(super) async fn draw(&self, many: i64) -> Result<Range<i64>, StoreError> {
+        let rows = self.query(postgres_sql!("log/draw"), vec![Owned::Int(many)]).await?;
+        let last: i64 = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+        Ok(last - many + 1..last + 1)
+    }
+
+    /// Runs a statement now; says how many rows it changed.
+    pub fn execute(&self, sql: &'static Statement, params: &impl Params) -> Result<usize, StoreError> {
+        self.flush()?;
+        self.block_on(async {
+            let ready = self.ready(sql).await?;
+            let values = in_order(sql, &ready, params)?;
+            let changed = self.client.execute_raw(&ready.prepared, &values).await?;
+            Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+        })
+    }
+
+    /// The one row of a query, if it has one.
+    pub fn row<T>(
+        &self,
+        sql: &'static Statement,
+        params: &impl Params,
+        read: impl FnOnce(&mut Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let rows = self.rows_of(sql, params)?;
+        rows.first().map(|row| read(&mut Columns::of(columns::Row::Postgres(row)))).transpose()
+    }
+
+    /// All rows of a query.
+    pub fn rows<T>(
+        &self,
+        sql: &'static Statement,
+        params: &impl Params,
+        mut read: impl FnMut(&mut Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.rows_of(sql, params)?;
+        rows.iter().map(|row| read(&mut Columns::of(columns::Row::Postgres(row)))).collect()
+    }
+
+    fn rows_of(&self, sql: &'static Statement, params: &impl Params) -> Result<Vec<Row>, StoreError> {
+        self.flush()?;
+        self.block_on(async {
+            let ready = self.ready(sql).await?;
+            let values = in_order(sql, &ready, params)?;
+            self.rows_with(&ready, &values).await
+        })
+    }
+
+    /// All rows of a query whose parameters are in the order of their numbers.
+    pub(super) async fn query(
+        &self,
+        sql: &'static Statement,
+        values: Vec<impl ToSql>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let ready = self.ready(sql).await?;
+        self.rows_with(&ready, &values).await
+    }
+
+    async fn rows_with(&self, ready: &Ready, values: &[impl ToSql]) -> Result<Vec<Row>, StoreError> {
+        Ok(self.client.query_raw(&ready.prepared, values).await?.try_collect().await?)
+    }
+
+    /// Has a row written with the next flush. A statement that waits already takes it along.
+    pub fn defer(
+        &self,
+        sql: &'static Statement,
+        params: &impl Params,
+        expected: Rows,
+    ) -> Result<(), StoreError> {
+        let ready = self.block_on_unless_known(sql)?;
+        let row = in_order(sql, &ready, params)?;
+        let mut deferred = self.deferred.borrow_mut();
+        match deferred.iter_mut().find(|waiting| std::ptr::eq(waiting.sql, sql)) {
+            Some(waiting) => waiting.rows.push(row),
+            None => deferred.push(Deferred { sql, expected, rows: vec![row] }),
+        }
+        Ok(())
+    }
+
+    fn block_on_unless_known(&self, sql: &'static Statement) -> Result<Ready, StoreError> {
+        if let Some(ready) = self.prepared.borrow().get(sql.name) {
+            return Ok(ready.clone());
+        }
+        self.block_on(self.ready(sql))
+    }
+
+    /// Writes what waits, in the order in which each statement was first asked for, without waiting between them.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        let deferred = self.deferred.take();
+        if deferred.is_empty() {
+            return Ok(());
+        }
+        self.block_on(async {
+            if deferred.iter().any(|waiting| waiting.sql.name == "log/append") {
+                epoch::stamp(self).await?;
+            }
+            // Each sends its message when it is asked first, which is in this order.
+            try_join_all(deferred.iter().map(|waiting| self.write(waiting))).await?;
+            Ok(())
+        })
+    }
+
+    async fn write(&self, waiting: &Deferred) -> Result<(), StoreError> {
+        let ready = self.ready(waiting.sql).await?;
+        let columns = waiting.rows.first().map_or(0, Vec::len);
+        let columns = (0..columns).map(|index| Column { rows: &waiting.rows, index });
+        let written = self.client.execute_raw(&ready.prepared, columns).await?;
+        if waiting.expected == Rows::Any || written == waiting.rows.len() as u64 {
+            return Ok(());
+        }
+        let (sql, rows) = (waiting.sql.name, waiting.rows.len());
+        Err(StoreError::Raced(format!("{sql} wrote {written} of {rows} rows")))
+    }
+
+    async fn ready(&self, sql: &'static Statement) -> Result<Ready, StoreError> {
+        if let Some(ready) = self.prepared.borrow().get(sql.name) {
+            return Ok(ready.clone());
+        }
+        let text = Text::of(sql.postgres);
+        let prepared = self.client.prepare(&text.sql).await.map_err(|error| {
+            let error = StoreError::from(error);
+            tracing::debug!(statement = sql.name, %error, "a statement could not be prepared");
+            error
+        })?;
+        let ready = Ready { prepared, names: text.names.into() };
+        self.prepared.borrow_mut().insert(sql.name, ready.clone());
+        Ok(ready)
+    }
+}
+
+/// The values of parameters by number, however they are given.
+fn in_order(sql: &Statement, ready: &Ready, params: &impl Params) -> Result<Vec<Owned>, StoreError> {
+    let mut values = vec![Owned::Null; ready.prepared.params().len()];
+    let mut next = 0;
+    let mut unknown = None;
+    params.each(&mut |name, value| {
+        let at = match ready.names.get(next) {
+            _ if name.is_empty() => Some(next),
+            Some(expected) if expected == name => Some(next),
+            _ => ready.names.iter().position(|known| known == name),
+        };
+        next += 1;
+        match at.and_then(|at| values.get_mut(at)) {
+            Some(slot) => *slot = value.into(),
+            None => unknown = Some(format!("{} has no parameter {name} at {next}", sql.name)),
+        }
+    });
+    match unknown {
+        Some(unknown) => Err(StoreError::Database(unknown)),
+        None if next != values.len() => Err(StoreError::Database(format!(
+            "{} takes {} parameters and was given {next}",
+            sql.name,
+            values.len()
+        ))),
+        None => Ok(values),
+    }
+}

@@ -1,0 +1,166 @@
+//! Transactions of a desk: what the verbs are about is read and locked at once, and the outcome of a commit is known or
+//! asked for, never guessed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_core::event::Origin;
+use forebay_core::time::Timestamp;
+use tracing::{error, info, warn};
+
+use super::backend::Clockwork;
+use super::needed::Needed;
+use super::session::Session;
+use super::types::Owned;
+use super::{Target, postgres_sql};
+use crate::StoreError;
+use crate::ledger::desk::{Committed, Transactions, Verb, work};
+use crate::ledger::signals::Board;
+use crate::ledger::transaction::{Database, Known, Tx};
+
+/// A transaction of ours is short; what holds it up is ended by the server, so that nothing of ours is locked for long.
+/// Joins go by the keys that are given, whatever the server thinks of the tables' sizes.
+const BEGIN: &str = "BEGIN; \
+    SET LOCAL statement_timeout = '10s'; \
+    SET LOCAL idle_in_transaction_session_timeout = '5s'; \
+    SET LOCAL lock_timeout = '5s'; \
+    SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+/// How long the outcome of a commit is asked for.
+const ASKED: u32 = 300;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The connection of a desk.
+pub(super) struct Connection {
+    target: Arc<Target>,
+    session: Option<Session>,
+    clock: Arc<Clockwork>,
+    origin: Origin,
+}
+
+impl Connection {
+    pub(super) fn new(target: Arc<Target>, clock: Arc<Clockwork>, origin: Origin) -> Self {
+        Self { target, session: None, clock, origin }
+    }
+
+    /// The session, connected anew where the last one has gone.
+    fn session(&mut self) -> Result<Session, StoreError> {
+        match self.session.take().filter(|session| !session.is_closed()) {
+            Some(session) => Ok(session),
+            None => Session::open(&self.target),
+        }
+    }
+
+    /// Asks what became of a transaction, on a connection of its own, until it is known.
+    fn outcome(&self, transaction: &str) -> Result<bool, StoreError> {
+        warn!(transaction, "the connection was lost while a transaction committed; its outcome is asked for");
+        let mut session = None;
+        for _ in 0..ASKED {
+            match self.status(&mut session, transaction) {
+                Ok(Some(status)) if status == "committed" => return Ok(true),
+                Ok(Some(status)) if status == "aborted" => return Ok(false),
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(StoreError::Unavailable(_)) => session = None,
+                Err(error) => return Err(error),
+            }
+            std::thread::sleep(PAUSE);
+        }
+        error!(transaction, "the outcome of a transaction is not known");
+        Err(StoreError::Unavailable("whether it was written is not known yet".to_owned()))
+    }
+
+    fn status(&self, session: &mut Option<Session>, transaction: &str) -> Result<Option<String>, StoreError> {
+        let session = match session {
+            Some(session) => session,
+            None => session.insert(Session::open(&self.target)?),
+        };
+        let asked = vec![Owned::Text(transaction.to_owned())];
+        let rows = session.block_on(session.query(postgres_sql!("link/outcome"), asked))?;
+        Ok(rows.first().map(|row| row.try_get(0)).transpose()?.flatten())
+    }
+}
+
+impl Transactions for Connection {
+    fn run(
+        &mut self,
+        group: &mut [Box<dyn Verb>],
+        standing: Option<&Board>,
+    ) -> Result<Committed, StoreError> {
+        let session = self.session()?;
+        let begun = match session.block_on(begin(&session, group)) {
+            Ok(begun) => begun,
+            Err(error) => {
+                self.session = rolled_back(session);
+                return Err(error);
+            }
+        };
+        let now = self.clock.seen(begun.now);
+        let tx = Tx::knowing(Database::Postgres(&session), now, self.origin, begun.known);
+        let done = work(&tx, group, standing).and_then(|told| session.flush().map(|()| told));
+        let news = tx.into_news();
+        let told = match done {
+            Ok(told) => told,
+            Err(error) => {
+                self.session = rolled_back(session);
+                return Err(error);
+            }
+        };
+        match session.block_on(session.command("COMMIT")) {
+            Ok(()) => self.session = Some(session),
+            Err(error @ StoreError::Unavailable(_)) => {
+                drop(session);
+                if !self.outcome(&begun.transaction)? {
+                    return Err(StoreError::Raced(format!("the commit did not happen: {error}")));
+                }
+                info!(transaction = begun.transaction, "it was committed");
+            }
+            Err(error) => {
+                self.session = rolled_back(session);
+                return Err(error);
+            }
+        }
+        Ok(Committed { news, told })
+    }
+}
+
+/// Gives the session back where it can be used again.
+fn rolled_back(session: Session) -> Option<Session> {
+    if session.is_closed() {
+        return None;
+    }
+    match session.block_on(session.command("ROLLBACK")) {
+        Ok(()) => Some(session),
+        Err(failure) => {
+            info!(%failure, "a connection is given up");
+            None
+        }
+    }
+}
+
+/// What is known when the verbs start.
+struct Begun {
+    now: Timestamp,
+    transaction: String,
+    known: Known,
+}
+
+/// Begins a transaction, and reads and locks what the verbs are about: one message to the server, one answer.
+async fn begin(session: &Session, group: &[Box<dyn Verb>]) -> Result<Begun, StoreError> {
+    session.begin(false);
+    let needs = Needed::by(group);
+    let (_, jobs, attempts, keys, now) = tokio::try_join!(
+        session.command(BEGIN),
+        needs.jobs(session),
+        needs.attempts(session),
+        needs.keys(session),
+        // After the locks: what others wrote before they let go of a row is not later than this.
+        session.query(postgres_sql!("link/now"), Vec::<Owned>::new()),
+    )?;
+    let now = now.first().ok_or_else(|| StoreError::Corrupt("the server has no clock".to_owned()))?;
+    let transaction = now.try_get(1)?;
+    Ok(Begun {
+        now: Timestamp::from_millis(now.try_get(0)?),
+        transaction,
+        known: Known { jobs, attempts, keys },
+    })
+}
