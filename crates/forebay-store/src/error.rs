@@ -32,8 +32,8 @@ pub enum StoreError {
     /// The store can't take writes at the moment: disk full, read-only, closing.
     #[error("the store can't take writes at the moment: {0}")]
     Unavailable(String),
-    /// Another process was faster. The store tries again by itself; who reads this has lost many times in a row.
-    #[error("other processes were faster, time after time: {0}")]
+    /// Another process was faster: the store tries again by itself.
+    #[error("another process was faster: {0}")]
     Raced(String),
     /// What is stored does not read as it should.
     #[error("a stored value can't be read: {0}")]

@@ -8,6 +8,7 @@ pub mod blob;
 pub mod clock;
 mod error;
 pub mod failpoint;
+mod ledger;
 pub mod postgres;
 pub mod record;
 pub mod sqlite;

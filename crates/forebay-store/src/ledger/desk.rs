@@ -173,6 +173,16 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".to_owned())
 }
 
+/// Who has lost every race may win the next one.
+fn told(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Raced(reason) => {
+            StoreError::Unavailable(format!("others were faster each time: {reason}"))
+        }
+        error => error,
+    }
+}
+
 /// Whether the claims of those who stand by are made along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
@@ -206,7 +216,7 @@ impl<T: Transactions> Clerk<T> {
             Err(_) if standing == Standing::Welcome => self.commit_with(group, Standing::NotNow),
             Err(error) if group.len() == 1 => {
                 for verb in group.drain(..) {
-                    verb.answer(Err(error.clone()));
+                    verb.answer(Err(told(error.clone())));
                 }
             }
             Err(_) => {

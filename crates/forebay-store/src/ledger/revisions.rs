@@ -36,7 +36,7 @@ fn active(tx: &Tx<'_>) -> Result<Option<RevisionRecord>, StoreError> {
 fn page(tx: &Tx<'_>, before: Option<u32>, limit: usize) -> Result<RevisionPage, StoreError> {
     // One more than the page shows whether there is another page.
     let bounds = (before.map_or(i64::MAX, i64::from), most(limit.saturating_add(1)));
-    let mut revisions = tx.rows(sql!("revisions/list"), bounds, |c| info(c))?;
+    let mut revisions = tx.rows(sql!("revisions/list"), bounds, info)?;
     let more = revisions.len() > limit;
     revisions.truncate(limit);
     let next = revisions.last().filter(|_| more).map(|info| info.number);

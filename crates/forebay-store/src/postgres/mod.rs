@@ -1,8 +1,40 @@
-//! PostgreSQL: where a server is, and how it is reached.
+//! PostgreSQL: one ledger for as many processes as wanted.
+//!
+//! Each process has a few desks ([`crate::ledger::desk`]), each with a thread and a connection of its own. A desk takes
+//! whatever is waiting and runs it as one transaction ([`transactions`]): the rows that the verbs are about are locked
+//! in one statement and in order, the verbs decide, and what they write goes out as one statement a kind
+//! ([`session`]). Heartbeats have a desk of their own, so that nothing holds them up. No state lives in a session, so
+//! that a pooler may stand in between.
 
+mod backend;
 mod connect;
+mod epoch;
+mod error;
+mod log;
+mod migrate;
+mod needed;
+mod readers;
+pub(crate) mod session;
 mod target;
+mod text;
 mod tls;
+mod transactions;
+pub(crate) mod types;
 
+pub use backend::{PostgresStore, Settings};
 pub use connect::{ConnectError, Link, connect};
+pub use migrate::{check, migrate};
 pub use target::{BadTarget, Target};
+
+/// The statement in `sql/postgres/NAME.sql`, where the other database needs none.
+macro_rules! postgres_sql {
+    ($name:literal) => {{
+        static STATEMENT: $crate::ledger::statement::Statement = $crate::ledger::statement::Statement {
+            name: $name,
+            sqlite: "",
+            postgres: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/postgres/", $name, ".sql")),
+        };
+        &STATEMENT
+    }};
+}
+pub(crate) use postgres_sql;

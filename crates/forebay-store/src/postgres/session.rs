@@ -26,7 +26,8 @@ const NUMBERS: i64 = 16;
 /// A connection with what was prepared on it.
 pub struct Session {
     client: Client,
-    runtime: Runtime,
+    /// Taken when the session is dropped.
+    runtime: Option<Runtime>,
     prepared: RefCell<HashMap<&'static str, Ready>>,
     deferred: RefCell<Vec<Deferred>>,
     numbers: RefCell<Range<i64>>,
@@ -70,7 +71,7 @@ impl Session {
         runtime.spawn(link);
         Ok(Self {
             client,
-            runtime,
+            runtime: Some(runtime),
             prepared: RefCell::default(),
             deferred: RefCell::default(),
             numbers: RefCell::new(0..0),
@@ -83,8 +84,10 @@ impl Session {
         self.client.is_closed()
     }
 
+    /// Runs what is to be done on this connection, and the connection meanwhile.
+    #[allow(clippy::expect_used, reason = "it is there until the session is dropped")]
     pub(super) fn block_on<T>(&self, doing: impl Future<Output = T>) -> T {
-        self.runtime.block_on(doing)
+        self.runtime.as_ref().expect("a session that is in use").block_on(doing)
     }
 
     /// Runs statements without parameters and without an answer, divided by semicolons.
@@ -225,12 +228,12 @@ impl Session {
                 epoch::stamp(self).await?;
             }
             // Each sends its message when it is asked first, which is in this order.
-            try_join_all(deferred.iter().map(|waiting| self.write(waiting))).await?;
+            try_join_all(deferred.iter().map(|waiting| self.send(waiting))).await?;
             Ok(())
         })
     }
 
-    async fn write(&self, waiting: &Deferred) -> Result<(), StoreError> {
+    async fn send(&self, waiting: &Deferred) -> Result<(), StoreError> {
         let ready = self.ready(waiting.sql).await?;
         let columns = waiting.rows.first().map_or(0, Vec::len);
         let columns = (0..columns).map(|index| Column { rows: &waiting.rows, index });
@@ -255,6 +258,15 @@ impl Session {
         let ready = Ready { prepared, names: text.names.into() };
         self.prepared.borrow_mut().insert(sql.name, ready.clone());
         Ok(ready)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Without waiting: this may happen on a thread that runs tasks.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

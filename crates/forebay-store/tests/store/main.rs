@@ -6,5 +6,6 @@ mod bundle;
 #[path = "../support/chaos_proxy.rs"]
 mod chaos_proxy;
 mod conformance;
+mod postgres;
 mod proxied;
 mod sqlite;

@@ -9,10 +9,13 @@ const LONGEST_FILE: usize = 500;
 const LONGEST_FUNCTION: usize = 80;
 
 /// Where SQL of more than a line stands in the code, and why.
-const SQL_ALLOWED: &[(&str, &str)] = &[(
-    "crates/forebay-store/src/sqlite/migrate.rs",
-    "the list of migrations is made before the first migration can be",
-)];
+const SQL_ALLOWED: &[(&str, &str)] = &[
+    (
+        "crates/forebay-store/src/sqlite/migrate.rs",
+        "the list of migrations is made before the first migration can be",
+    ),
+    ("crates/forebay-store/src/postgres/migrate.rs", "as there"),
+];
 
 /// Words that stand for work that was not done. Written in two parts, so that this file has none of them.
 const DENIED: &[&str] =
