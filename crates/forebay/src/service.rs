@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use forebay_gateway::{Gateway, NoGateway};
 use forebay_store::blob::{Blobs, FsBlobs};
+use forebay_store::postgres::{self, PostgresStore};
 use forebay_store::record::{Actor, NewKey, Scope, TenantSettings};
 use forebay_store::sqlite::SqliteStore;
 use forebay_store::{Store, StoreError, SystemClock};
@@ -40,9 +41,6 @@ pub enum StartError {
     /// The store can't be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store is of a kind that nothing here serves from.
-    #[error("{0} can't be served from: this build serves from a file; name one with --store sqlite:PATH")]
-    NoSuchStore(StoreUrl),
     /// The stored definitions can't be used.
     #[error(transparent)]
     Definitions(#[from] RevisionError),
@@ -87,7 +85,7 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let listener = listen(settings.listen).await?;
     let addr =
         listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
-    let store = open(&settings.store)?;
+    let store = open(&settings.store).await?;
     let blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::open(settings.store.blob_folder())?);
     let revisions = Arc::new(Revisions::open(Arc::clone(&store), first_definitions).await?);
     let admin_key_file = settings.store.admin_key_file();
@@ -148,11 +146,13 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
     TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })
 }
 
-fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, StartError> {
-    match store {
-        StoreUrl::Sqlite(path) => Ok(Arc::new(SqliteStore::open(path, Arc::new(SystemClock))?)),
-        StoreUrl::Postgres(_) => Err(StartError::NoSuchStore(store.clone())),
-    }
+async fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(match store {
+        StoreUrl::Sqlite(path) => Arc::new(SqliteStore::open(path, Arc::new(SystemClock))?),
+        StoreUrl::Postgres(target) => {
+            Arc::new(PostgresStore::open(postgres::Settings::of((**target).clone())).await?)
+        }
+    })
 }
 
 /// On the first start: the tenant `default`, and an admin key in a file that only its owner can read.
