@@ -29,8 +29,8 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The store can't take writes at the moment: disk full, read-only, closing.
-    #[error("the store can't take writes at the moment: {0}")]
+    /// The ledger or the blob store can't work at the moment: disk full, read-only, closing, out of reach.
+    #[error("the store is not available at the moment: {0}")]
     Unavailable(String),
     /// Another process was faster: the store tries again by itself.
     #[error("another process was faster: {0}")]

@@ -1,13 +1,14 @@
 //! Blobs as files, named by their digest, two levels deep.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
 
-use super::Blobs;
+use super::{Blobs, RENEWED_AFTER, Stored, age, checked, digest, in_background};
 use crate::StoreError;
 
 /// Blobs in a folder of this machine.
@@ -37,7 +38,7 @@ impl FsBlobs {
 
     fn write(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(digest);
-        if path.exists() {
+        if is_there(&path, bytes.len()) {
             return Ok(());
         }
         let folder = path.parent().unwrap_or(&self.root);
@@ -55,12 +56,49 @@ impl FsBlobs {
         File::open(&self.root)?.sync_all()
     }
 
-    fn read(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(self.path(digest)) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+    fn list(&self, after: Option<Digest>, most: usize) -> io::Result<Vec<Stored>> {
+        let after = after.map(|digest| digest.to_string());
+        let first = after.as_deref().and_then(|digest| digest.get(..2)).unwrap_or_default();
+        let mut found = Vec::new();
+        for folder in names(&self.root)?.range(first.to_owned()..).filter(|name| name.len() == 2) {
+            let folder = self.root.join(folder);
+            for name in names(&folder)? {
+                if found.len() == most {
+                    return Ok(found);
+                }
+                let Ok(digest) = name.parse() else { continue };
+                if after.as_ref().is_some_and(|after| name <= *after) {
+                    continue;
+                }
+                let metadata = unless_absent(fs::metadata(folder.join(&name)))?;
+                if let Some(metadata) = metadata {
+                    found.push(Stored { digest, age: age(metadata.modified()?) });
+                }
+            }
         }
+        Ok(found)
+    }
+}
+
+/// Whether the file need not be written: it has that length and is young enough.
+fn is_there(path: &Path, length: usize) -> bool {
+    fs::metadata(path).is_ok_and(|found| {
+        let is_young = found.modified().is_ok_and(|written| age(written) < RENEWED_AFTER);
+        found.len() == length as u64 && is_young
+    })
+}
+
+/// What a folder has.
+fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
+    let entries = fs::read_dir(folder)?;
+    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+fn unless_absent<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -79,24 +117,37 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 impl Blobs for FsBlobs {
     async fn put(&self, bytes: Vec<u8>) -> Result<Digest, StoreError> {
         let this = self.clone();
+        let (digest, bytes) = digest(bytes).await?;
         in_background(move || {
-            let digest = Digest::of(&bytes);
             this.write(digest, &bytes).map(|()| digest).map_err(|error| failed(digest, &error))
         })
         .await
     }
 
     async fn get(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.path(digest);
+        let read = move || unless_absent(fs::read(path)).map_err(|error| failed(digest, &error));
+        match in_background(read).await? {
+            Some(bytes) => checked(digest, bytes).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn remove(&self, digest: Digest) -> Result<(), StoreError> {
+        let path = self.path(digest);
+        in_background(move || {
+            let removed = unless_absent(fs::remove_file(path));
+            removed.map(|_| ()).map_err(|error| failed(digest, &error))
+        })
+        .await
+    }
+
+    async fn list(&self, after: Option<Digest>, most: usize) -> Result<Vec<Stored>, StoreError> {
         let this = self.clone();
         in_background(move || {
-            let bytes = this.read(digest).map_err(|error| failed(digest, &error))?;
-            match bytes {
-                Some(bytes) if Digest::of(&bytes) != digest => Err(StoreError::Blob {
-                    digest: digest.to_string(),
-                    reason: "the content is not that of the digest".to_owned(),
-                }),
-                bytes => Ok(bytes),
-            }
+            let listed = FsBlobs::list(&this, after, most);
+            let root = this.root.display();
+            listed.map_err(|error| StoreError::Unavailable(format!("the blob folder {root}: {error}")))
         })
         .await
     }
@@ -108,30 +159,4 @@ fn failed(digest: Digest, error: &io::Error) -> StoreError {
         return StoreError::Unavailable(format!("blob {digest}: {error}"));
     }
     StoreError::Blob { digest: digest.to_string(), reason: error.to_string() }
-}
-
-/// Runs file work where it does not hold up other tasks. It goes on when the caller is cancelled.
-async fn in_background<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| Err(StoreError::Unavailable(format!("file work was cut off: {error}"))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn what_was_kept_is_read_back_and_other_content_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let blobs = FsBlobs::open(folder.path()).unwrap();
-        let digest = blobs.put(b"abc".to_vec()).await.unwrap();
-        assert_eq!(blobs.put(b"abc".to_vec()).await.unwrap(), digest);
-        assert_eq!(blobs.get(digest).await.unwrap(), Some(b"abc".to_vec()));
-        assert_eq!(blobs.get(Digest::of(b"x")).await.unwrap(), None);
-        fs::write(blobs.path(digest), b"abd").unwrap();
-        assert!(matches!(blobs.get(digest).await, Err(StoreError::Blob { .. })));
-    }
 }
