@@ -5,6 +5,7 @@
 //! leaves.
 
 mod fs;
+pub mod s3;
 
 use std::time::{Duration, SystemTime};
 
