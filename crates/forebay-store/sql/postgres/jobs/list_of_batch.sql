@@ -5,8 +5,6 @@ WHERE r.tenant = :tenant AND r.seq < :before
   AND (CAST(:state AS text) IS NULL OR r.state = :state)
   AND (CAST(:task AS text) IS NULL OR r.task = :task)
   AND r.created_at >= :created_after
-  -- As in `list`.
-  AND (CAST(:metadata AS text) = '{}' OR CASE
-    WHEN CAST(:metadata AS text) ~ '(^|[^\\])(\\\\)*\\u0000' THEN false
-    ELSE CAST(r.metadata AS jsonb) @> CAST(:metadata AS jsonb) END)
+  -- Every wanted member is there with its value.
+  AND searchable(coalesce(r.metadata, '{}')) @> searchable(:metadata)
 ORDER BY r.seq DESC LIMIT :limit

@@ -9,12 +9,10 @@ WITH found AS MATERIALIZED (
     AND (NOT CAST(:unowned AS boolean) OR d.owner IS NULL)
     AND d.failed_at >= :failed_after AND d.failed_at < :failed_before
     AND d.created_at >= :created_after AND d.created_at < :created_before
-    -- Every wanted member of the metadata is there with its value: as in jobs/list.
-    AND (CAST(:metadata AS text) = '{}' OR CASE
-      WHEN CAST(:metadata AS text) ~ '(^|[^\\])(\\\\)*\\u0000' THEN false
-      ELSE EXISTS (
-        SELECT 1 FROM jobs j JOIN inputs i ON i.job = j.seq
-        WHERE j.id = d.job_id AND CAST(i.metadata AS jsonb) @> CAST(:metadata AS jsonb)) END)
+    -- Every wanted member of the metadata is there with its value.
+    AND (CAST(:metadata AS text) = '{}' OR EXISTS (
+      SELECT 1 FROM jobs j JOIN inputs i ON i.job = j.seq
+      WHERE j.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))
   ORDER BY d.seq DESC LIMIT :limit)
 SELECT d.seq, d.state, d.owner, d.updated_at,
        (SELECT count(*) FROM dead_letter_notes n WHERE n.job_id = d.job_id), r.*
