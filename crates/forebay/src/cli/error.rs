@@ -35,8 +35,13 @@ pub enum CliError {
         reason: String,
     },
     /// The store can't be opened.
-    #[error("{0}\n  fix: name the database with --store sqlite:PATH or postgres://USER@HOST/DATABASE")]
-    NoStore(String),
+    #[error("{problem}\n  fix: {fix}")]
+    NoStore {
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        fix: String,
+    },
     /// The server answered that it did not do it.
     #[error("{0}")]
     Problem(Box<Problem>),
@@ -72,7 +77,7 @@ impl CliError {
             }
             whole @ (CliError::Configuration(_)
             | CliError::Definitions(_)
-            | CliError::NoStore(_)
+            | CliError::NoStore { .. }
             | CliError::Unreachable { .. }
             | CliError::Interrupted
             | CliError::OutputClosed) => whole,
@@ -84,7 +89,7 @@ impl CliError {
         match self {
             CliError::Usage { .. } | CliError::Configuration(_) | CliError::Definitions(_) => Exit::Usage,
             CliError::Failed(_) => Exit::Failed,
-            CliError::Unreachable { .. } | CliError::NoStore(_) => Exit::Unreachable,
+            CliError::Unreachable { .. } | CliError::NoStore { .. } => Exit::Unreachable,
             CliError::Problem(problem) if (400..500).contains(&problem.status) => Exit::Refused,
             CliError::Problem(_) => Exit::Failed,
             CliError::Interrupted => Exit::Interrupted,
@@ -101,7 +106,7 @@ impl CliError {
             | CliError::Definitions(_)
             | CliError::Failed(_)
             | CliError::Unreachable { .. }
-            | CliError::NoStore(_)
+            | CliError::NoStore { .. }
             | CliError::Interrupted
             | CliError::OutputClosed => None,
         }
@@ -140,7 +145,7 @@ mod tests {
             (CliError::Definitions(String::new()), 2),
             (CliError::Failed(String::new()), 1),
             (unreachable, 5),
-            (CliError::NoStore(String::new()), 5),
+            (CliError::NoStore { problem: String::new(), fix: String::new() }, 5),
             (problem(400), 6),
             (problem(429), 6),
             (problem(500), 1),

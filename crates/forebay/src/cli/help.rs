@@ -80,6 +80,7 @@ Examples:
 pub const VERIFY: &str = "\
 Examples:
   forebay verify --store sqlite:/var/lib/forebay/forebay.db
+  forebay verify --store 'postgres://auditor@db.example.com/forebay?sslmode=verify-full'
   forebay verify --store sqlite:test.db --sim-log calls.jsonl --client-log client.jsonl --drained --json";
 
 /// Examples of `forebay bench`.

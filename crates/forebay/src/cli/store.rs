@@ -1,7 +1,11 @@
 //! The store that a command opens itself.
 
+use forebay_store::postgres::{self, Target};
+use tokio_postgres::Client;
+
 use super::error::CliError;
 use crate::config::{PASSWORD_VARIABLE, StoreUrl};
+use crate::runtime::Tasks;
 
 /// Reads what `--store` or `FOREBAY_STORE` says.
 ///
@@ -13,6 +17,26 @@ pub fn named(store: &str) -> Result<StoreUrl, CliError> {
     StoreUrl::parse(store, password).map_err(|refusal| {
         CliError::usage(format!("the store (--store or FOREBAY_STORE): {}", refusal.problem), refusal.fix)
     })
+}
+
+/// Connects to the server of a database, and runs what moves the bytes until the client is dropped.
+///
+/// # Errors
+///
+/// When there is no connection.
+pub async fn connect(target: &Target) -> Result<(Client, Tasks), CliError> {
+    let (client, link) = postgres::connect(target).await.map_err(|error| CliError::NoStore {
+        problem: format!("{}: {}", error.target, error.problem),
+        fix: error.fix,
+    })?;
+    let tasks = Tasks::default();
+    tasks.spawn("link", async {
+        // Whoever waits for an answer hears of it, too.
+        if let Err(error) = link.await {
+            tracing::debug!(%error, "the connection broke");
+        }
+    });
+    Ok((client, tasks))
 }
 
 #[cfg(test)]

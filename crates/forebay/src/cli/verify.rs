@@ -1,6 +1,6 @@
 //! `forebay verify`: judges a store from its records and from logs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use forebay_core::time::Millis;
@@ -11,10 +11,10 @@ use super::output::{Mark, Output};
 use super::store;
 use super::values::duration;
 use crate::config::StoreUrl;
+use crate::verify::records::Records;
 use crate::verify::report::{Report, Verdict, Violation};
-use crate::verify::sqlite::Unreadable;
 use crate::verify::world::Outside;
-use crate::verify::{judge, logs, sqlite};
+use crate::verify::{Unreadable, judge, logs, look_at_blobs, postgres, sqlite};
 
 /// Violations that are shown to a person; JSON has all of them.
 const SHOWN: usize = 50;
@@ -32,6 +32,9 @@ pub struct VerifyArgs {
         value_name = "URL"
     )]
     pub store: String,
+    /// The folder with the files of blobs, where it is not beside the database
+    #[arg(long, value_name = "FOLDER")]
+    pub blobs: Option<PathBuf>,
     /// The simulator's log of calls: JSON lines as `GET /_sim/requests` or `forebay sim --log` gives them
     #[arg(long, value_name = "FILE")]
     pub sim_log: Option<PathBuf>,
@@ -54,36 +57,68 @@ pub struct VerifyArgs {
 
 /// Judges.
 pub async fn run(args: VerifyArgs, output: &Output) -> Result<Exit, CliError> {
-    let judging = tokio::task::spawn_blocking(move || examine(&args)).await;
-    let report = judging.map_err(|error| CliError::failed("the verification broke off", &error))??;
+    let store = store::named(&args.store)?;
+    let blobs = args.blobs.clone();
+    let outside = aside(move || outside(&args)).await??;
+    let mut records = read(&store).await?;
+    let folder = blobs.unwrap_or_else(|| store.blob_folder());
+    // A server's database does not say where its files are.
+    if records.blobs.is_empty() || folder.is_dir() || matches!(store, StoreUrl::Sqlite(_)) {
+        records = aside(move || with_blobs(records, &folder)).await?;
+    } else {
+        output.note(&format!(
+            "there is no folder {}: the files of blobs are not looked at; --blobs names another",
+            folder.display()
+        ));
+    }
+    let report = aside(move || judge(&records, &outside)).await?;
     show(&report, output)?;
     Ok(if report.holds { Exit::Done } else { Exit::Failed })
 }
 
-fn examine(args: &VerifyArgs) -> Result<Report, CliError> {
-    let store = store::named(&args.store)?;
+/// Runs what takes long where it keeps nobody waiting.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CliError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| CliError::failed("the verification broke off", &error))
+}
+
+fn outside(args: &VerifyArgs) -> Result<Outside, CliError> {
     let bad_log = |error: logs::BadLog| {
         CliError::usage(error.to_string(), "give a file of JSON lines, as docs/verify.md describes them")
     };
-    let outside = Outside {
+    Ok(Outside {
         calls: args.sim_log.as_deref().map(logs::calls).transpose().map_err(bad_log)?,
         told: args.client_log.as_deref().map(logs::told).transpose().map_err(bad_log)?,
         server_logs: args.server_log.iter().map(server_log).collect::<Result<_, _>>()?,
         drained: args.drained,
         grace: args.grace.get(),
         clock_moved: args.clock_moved,
-    };
-    let records = match &store {
-        StoreUrl::Sqlite(path) => sqlite::read(path),
-        StoreUrl::Postgres(_) => {
-            return Err(CliError::Failed(format!("{store} can't be verified by this build")));
+    })
+}
+
+async fn read(store: &StoreUrl) -> Result<Records, CliError> {
+    let records = match store.clone() {
+        StoreUrl::Sqlite(path) => aside(move || sqlite::read(&path)).await?,
+        StoreUrl::Postgres(target) => {
+            let (client, link) = store::connect(&target).await?;
+            let records = postgres::read(&client, &target.to_string()).await;
+            drop(client);
+            link.stop().await;
+            records
         }
     };
-    let records = records.map_err(|error| match error {
-        Unreadable::Open { .. } => CliError::NoStore(error.to_string()),
+    records.map_err(|error| match error {
+        Unreadable::Open { .. } => CliError::NoStore {
+            problem: error.to_string(),
+            fix: "name the database with --store sqlite:PATH or postgres://USER@HOST/DATABASE".to_owned(),
+        },
         Unreadable::Read { .. } => CliError::Failed(error.to_string()),
-    })?;
-    Ok(judge(&records, &outside))
+    })
+}
+
+fn with_blobs(mut records: Records, folder: &Path) -> Records {
+    look_at_blobs(&mut records, folder);
+    records
 }
 
 fn server_log(path: &PathBuf) -> Result<(String, String), CliError> {

@@ -5,16 +5,48 @@
 //! into plain [`records`]; the [`checks`] are functions over these, each with a test that breaks what it guards.
 //! `docs/verify.md` says what is checked for each invariant, and what can't be seen from records.
 
+mod blobs;
 mod checks;
 pub mod logs;
+pub mod postgres;
 pub mod records;
 pub mod report;
+mod rows;
 pub mod sqlite;
+mod tables;
 pub mod world;
+
+use std::path::Path;
 
 use records::Records;
 use report::{Findings, Report};
 use world::{Outside, World};
+
+/// Why a store can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It is not there, or can't be opened.
+    #[error("{store} can't be opened: {reason}")]
+    Open {
+        /// Which store.
+        store: String,
+        /// Why.
+        reason: String,
+    },
+    /// It is damaged, or no store of this schema.
+    #[error("{store} can't be read: {reason}")]
+    Read {
+        /// Which store.
+        store: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Looks at the files that rows of a store refer to.
+pub fn look_at_blobs(store: &mut Records, folder: &Path) {
+    store.blob_faults = blobs::faults(store, folder);
+}
 
 /// Judges what a store says, and what was seen from outside.
 pub fn judge(store: &Records, outside: &Outside) -> Report {
@@ -22,3 +54,6 @@ pub fn judge(store: &Records, outside: &Outside) -> Report {
     checks::all(&World::new(store, outside), &mut findings);
     findings.report()
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,9 @@ impl fmt::Display for Id {
 pub struct Records {
     /// The life of the store since its last restore; a part of every event's id.
     pub incarnation: i64,
+    /// How far the log is closed, where many write it at the same time. Absent where one does, so that its numbers
+    /// have no gaps.
+    pub epochs: Option<Epochs>,
     pub tenants: Vec<Tenant>,
     pub revisions: Vec<Revision>,
     pub jobs: Vec<Job>,
@@ -57,6 +60,8 @@ pub struct Records {
     pub letters: Vec<Letter>,
     pub batches: Vec<Batch>,
     pub members: Vec<Member>,
+    /// The digests of what rows refer to and do not hold, with the job of the row.
+    pub blobs: Vec<(Option<Id>, Vec<u8>)>,
     /// What is wrong with the files of documents, inputs and results, where somebody looked.
     pub blob_faults: Vec<BlobFault>,
 }
@@ -274,17 +279,34 @@ pub struct Review {
     pub decided_seq: Option<i64>,
 }
 
+/// The epochs of a log that many write at the same time.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs, reason = "the columns of the table")]
+pub struct Epochs {
+    pub current: i64,
+    pub closed: i64,
+}
+
 /// A row of the log.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "the columns of the table")]
 pub struct Event {
     pub seq: i64,
+    /// 0 in a log that one process writes.
+    pub epoch: i64,
     pub tenant: i64,
     pub job: Id,
     pub kind: String,
     pub state_version: i64,
     pub at: i64,
     pub body: Vec<u8>,
+}
+
+impl Event {
+    /// Where it stands in the log.
+    pub fn place(&self) -> (i64, i64) {
+        (self.epoch, self.seq)
+    }
 }
 
 /// A failed job that somebody has to deal with.

@@ -89,7 +89,7 @@ impl Invariant {
             }
             I::I21 => "success is by a passed evaluation or a person's decision",
             I::I24 => "result, provenance and the event of success are there together",
-            I::I28 => "versions and log numbers have no gaps, and no stream skips an event",
+            I::I28 => "versions have no gaps, nor has a log with one writer, and no stream skips an event",
             I::I29 => "nothing waits for machines beyond its deadline",
             I::I30 => "counters are what the rows say",
             I::I31 => "no prompt, document or key stands where others read",

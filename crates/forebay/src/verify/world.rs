@@ -49,7 +49,7 @@ impl<'r> World<'r> {
         Self {
             store,
             outside,
-            now: store.events.last().map_or(0, |event| event.at),
+            now: store.events.iter().map(|event| event.at).max().unwrap_or_default(),
             batches: store.batches.iter().map(|batch| (batch.id, batch)).collect(),
             members: of_job(&store.members, |member| member.batch),
             jobs: store.jobs.iter().map(|job| (job.id, job)).collect(),

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::verify::logs::Call;
-use crate::verify::records::{Attempt, Id, Job};
+use crate::verify::records::{Attempt, Event, Id, Job};
 use crate::verify::report::{About, Findings, Invariant as I};
-use crate::verify::world::World;
+use crate::verify::world::{Claim, World};
 
 /// Classes of failure that put a step off instead of counting as a try of it.
 const DEFERRING: &[&str] = &["rate_limited", "quota_exhausted"];
@@ -39,7 +39,7 @@ pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
         made(attempt, seen.contains(&attempt.id), findings);
     }
     if !world.outside.clock_moved {
-        hints(world, calls, &attempts, findings);
+        hints(world, calls, findings);
     }
 }
 
@@ -184,30 +184,36 @@ fn between(call: &Call, attempt: &Attempt, findings: &mut Findings) {
     }
 }
 
-/// Whoever was told to wait waits: the job of the call, and after a 429 the whole pool (I16).
-fn hints(world: &World<'_>, calls: &[Call], attempts: &HashMap<Id, &Attempt>, findings: &mut Findings) {
-    let mut by_pool: HashMap<&str, Vec<&Attempt>> = HashMap::new();
-    for attempt in &world.store.attempts {
-        by_pool.entry(&attempt.pool).or_default().push(attempt);
+/// Whoever was told to wait waits: the job of the call, and after a 429 the whole pool (I16). What comes after what is
+/// seen by the log: times of transactions at work side by side don't tell.
+fn hints(world: &World<'_>, calls: &[Call], findings: &mut Findings) {
+    let mut by_pool: HashMap<&str, Vec<Claim<'_>>> = HashMap::new();
+    let mut settled_by: HashMap<Id, (&Attempt, &Event)> = HashMap::new();
+    for claim in world.store.jobs.iter().flat_map(|job| world.claims(job.id)) {
+        if let Some(next) = claim.next {
+            settled_by.insert(claim.attempt.id, (claim.attempt, next));
+        }
+        by_pool.entry(&claim.attempt.pool).or_default().push(claim);
     }
     for of_pool in by_pool.values_mut() {
-        of_pool.sort_by_key(|attempt| attempt.claimed_at);
+        of_pool.sort_by_key(|claim| claim.claimed.place());
     }
     for call in calls {
         let Some(hint) = call.retry_after_ms else { continue };
-        let Some(told) = call.attempt().and_then(|id| attempts.get(&id)) else { continue };
+        let Some((told, settled)) = call.attempt().and_then(|id| settled_by.get(&id)) else { continue };
         // Only what Forebay heard binds it: a report that was too late changes nothing.
-        let Some(settled) = told.settled_at.filter(|_| told.outcome.as_deref() == Some("failed_after_send"))
-        else {
+        if told.outcome.as_deref() != Some("failed_after_send") {
             continue;
-        };
+        }
         let limits_pool = call.status == Some(429);
         let of_pool = by_pool.get(told.pool.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let from = of_pool.partition_point(|attempt| attempt.claimed_at <= settled);
+        let from = of_pool.partition_point(|claim| claim.claimed.place() <= settled.place());
+        let over = settled.at + hint;
         let early = of_pool[from..]
             .iter()
-            .take_while(|attempt| attempt.claimed_at < settled + hint)
-            .find(|attempt| limits_pool || attempt.job == told.job);
+            .map(|claim| claim.attempt)
+            .take_while(|attempt| attempt.claimed_at < over + world.outside.grace)
+            .find(|attempt| attempt.claimed_at < over && (limits_pool || attempt.job == told.job));
         let about = About::attempt(told.job, told.id);
         findings.check(
             I::I16,
@@ -219,7 +225,7 @@ fn hints(world: &World<'_>, calls: &[Call], attempts: &HashMap<Id, &Attempt>, fi
                     .map(|attempt| format!("{} claimed at {}", attempt.id.named("att"), attempt.claimed_at));
                 vec![
                     format!("provider log: {} asks for {hint} ms", call.seq),
-                    format!("attempts: settled at {settled}"),
+                    format!("attempts: settled at {}", settled.at),
                     format!("attempts: {claimed:?}"),
                 ]
             },

@@ -13,7 +13,7 @@ mod results;
 mod reviews;
 mod secrets;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 mod time;
 
 use super::report::Findings;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::verify::logs::Call;
-use crate::verify::records::{Attempt, Id, Job, Tenant, UsageDay};
+use crate::verify::records::{Attempt, Event, Id, Job, Tenant, UsageDay};
 use crate::verify::report::{About, Findings, Invariant as I};
 use crate::verify::world::World;
 
@@ -194,17 +194,17 @@ fn accounts(world: &World<'_>, findings: &mut Findings) {
 fn within_budget(world: &World<'_>, tenant: &Tenant, findings: &mut Findings) {
     let Some(limit) = tenant.budget_micros else { return };
     let since = last_change(world, tenant);
-    let mut steps: Vec<(i64, i64, &Attempt, bool)> = Vec::new();
+    let mut steps: Vec<(&Event, &Attempt, bool)> = Vec::new();
     for job in world.store.jobs.iter().filter(|job| job.tenant == tenant.id) {
         for claim in world.claims(job.id) {
-            steps.push((claim.claimed.seq, claim.attempt.budget_start, claim.attempt, true));
-            steps.extend(claim.next.map(|next| (next.seq, claim.attempt.budget_start, claim.attempt, false)));
+            steps.push((claim.claimed, claim.attempt, true));
+            steps.extend(claim.next.map(|next| (next, claim.attempt, false)));
         }
     }
-    steps.sort_by_key(|step| step.0);
+    steps.sort_by_key(|step| step.0.place());
     let mut accounts: HashMap<i64, (i64, i64)> = HashMap::new();
-    for (seq, period, attempt, claimed) in steps {
-        let (used, overage) = accounts.entry(period).or_default();
+    for (event, attempt, claimed) in steps {
+        let (used, overage) = accounts.entry(attempt.budget_start).or_default();
         if claimed {
             *used += attempt.reserved_micros;
             let within = *used <= limit + *overage || attempt.claimed_at <= since;
@@ -213,7 +213,7 @@ fn within_budget(world: &World<'_>, tenant: &Tenant, findings: &mut Findings) {
             findings.check(I::I18, about, within, "a claim took more than the budget had", || {
                 vec![
                     format!("tenants: {} {limit}", tenant.name),
-                    format!("events: {seq} claimed: {now} in use"),
+                    format!("events: {} claimed: {now} in use", event.seq),
                 ]
             });
         } else {

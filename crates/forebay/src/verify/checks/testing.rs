@@ -15,9 +15,9 @@ use crate::verify::world::{Outside, World};
 pub(super) const PROMPT: &str = "a question of more than a few words";
 
 /// The store, the logs, and its jobs by what became of them.
-pub(super) struct Case {
-    pub(super) store: Records,
-    pub(super) outside: Outside,
+pub(in crate::verify) struct Case {
+    pub(in crate::verify) store: Records,
+    pub(in crate::verify) outside: Outside,
     /// Failed once, then succeeded.
     pub(super) done: Id,
     /// Its worker was lost; a retry is scheduled.
@@ -25,7 +25,7 @@ pub(super) struct Case {
     /// Its call is under way.
     pub(super) runs: Id,
     /// Not claimed yet.
-    pub(super) waits: Id,
+    pub(in crate::verify) waits: Id,
     /// Cancelled before it was claimed.
     pub(super) cancelled: Id,
     /// Failed, and done again.
@@ -40,7 +40,7 @@ pub(super) struct Case {
 }
 
 /// The case.
-pub(super) fn case() -> Case {
+pub(in crate::verify) fn case() -> Case {
     let id = |nth: u8| Id([nth; 16]);
     let mut case = Case {
         store: Records::default(),
@@ -146,7 +146,7 @@ impl Case {
         });
         let kind = "batch.completed".to_owned();
         let body = body.to_string().into_bytes();
-        self.store.events.push(Event { seq, tenant: 1, job: batch, kind, state_version: 0, at, body });
+        self.store.events.push(Event { seq, tenant: 1, job: batch, kind, at, body, ..Event::default() });
     }
 
     fn fail(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::verify::records::Job;
+use crate::verify::records::{Id, Job};
 use crate::verify::report::{About, Findings, Invariant as I};
 use crate::verify::world::{World, is_terminal, waits_for_machines};
 
@@ -22,10 +22,10 @@ pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
     }
 }
 
-/// Jobs of each ordering key, in the order of their acceptance, and the numbers of their ends in the log.
+/// Jobs of each ordering key, in the order of their acceptance, and where they end in the log.
 struct Turns<'r> {
     by_key: HashMap<(i64, String, String), Vec<&'r Job>>,
-    ended: HashMap<crate::verify::records::Id, i64>,
+    ended: HashMap<Id, (i64, i64)>,
 }
 
 impl<'r> Turns<'r> {
@@ -41,7 +41,7 @@ impl<'r> Turns<'r> {
             .events
             .iter()
             .filter(|event| matches!(&*event.kind, "succeeded" | "failed" | "cancelled"));
-        Self { by_key, ended: ends.map(|event| (event.job, event.seq)).collect() }
+        Self { by_key, ended: ends.map(|event| (event.job, event.place())).collect() }
     }
 
     /// Jobs of the same key that were accepted before.
@@ -93,7 +93,7 @@ fn in_turn(world: &World<'_>, job: &Job, turns: &Turns<'_>, findings: &mut Findi
         let passed = turns
             .earlier(job)
             .iter()
-            .find(|earlier| turns.ended.get(&earlier.id).is_none_or(|ended| *ended > claim.claimed.seq));
+            .find(|earlier| turns.ended.get(&earlier.id).is_none_or(|ended| *ended > claim.claimed.place()));
         findings.check(
             I::I10,
             about,

@@ -1,0 +1,1 @@
+SELECT DISTINCT digest, bytes FROM documents

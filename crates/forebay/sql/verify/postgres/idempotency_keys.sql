@@ -1,0 +1,1 @@
+SELECT tenant, key, job_id, body_digest, expires_at FROM idempotency_keys

@@ -1,0 +1,1 @@
+SELECT name, in_flight FROM pools

@@ -1,0 +1,1 @@
+SELECT number, source FROM revisions ORDER BY number
