@@ -146,7 +146,12 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
     TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })
 }
 
-async fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
+/// Opens a store.
+///
+/// # Errors
+///
+/// When it can't be used.
+pub async fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match store {
         StoreUrl::Sqlite(path) => Arc::new(SqliteStore::open(path, Arc::new(SystemClock))?),
         StoreUrl::Postgres(target) => {

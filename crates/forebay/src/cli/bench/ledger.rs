@@ -1,7 +1,6 @@
 //! The ledger by itself: jobs that do nothing, accepted, claimed and completed through the store's verbs with all
 //! that is written then, without HTTP and without a provider.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +15,7 @@ use forebay_store::record::{
     Actor, AttemptClose, Bytes, Claim, Claimed, Committed, NewJob, NewResult, NewStep, StepCommit,
     TenantSettings, Then,
 };
-use forebay_store::sqlite::SqliteStore;
-use forebay_store::{
-    Accept as _, Access as _, Claims as _, Signals as _, Steps as _, StoreError, SystemClock,
-};
+use forebay_store::{Store, StoreError};
 use futures_util::future::try_join_all;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -45,8 +41,7 @@ const PRICE: Price = Price {
 };
 
 /// How long it took to accept so many jobs, and to work them off.
-pub(super) async fn run(database: &Path, jobs: usize) -> Result<(Duration, Duration), StoreError> {
-    let store = SqliteStore::open(database, Arc::new(SystemClock))?;
+pub(super) async fn run(store: Arc<dyn Store>, jobs: usize) -> Result<(Duration, Duration), StoreError> {
     let tenant = store.put_tenant("bench".to_owned(), TenantSettings::default(), Actor::program()).await?.id;
     let began = Instant::now();
     for first in (0..jobs).step_by(ACCEPTED) {
@@ -55,7 +50,7 @@ pub(super) async fn run(database: &Path, jobs: usize) -> Result<(Duration, Durat
     }
     let accepted = began.elapsed();
     let began = Instant::now();
-    let mut workers: JoinSet<_> = (0..WORKERS).map(|_| work(store.clone())).collect();
+    let mut workers: JoinSet<_> = (0..WORKERS).map(|_| work(Arc::clone(&store))).collect();
     let mut done = 0;
     while let Some(worked) = workers.join_next().await {
         done += worked.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string())))?;
@@ -67,7 +62,7 @@ pub(super) async fn run(database: &Path, jobs: usize) -> Result<(Duration, Durat
 }
 
 /// Claims and completes until there is nothing left; says how many jobs.
-async fn work(store: SqliteStore) -> Result<usize, StoreError> {
+async fn work(store: Arc<dyn Store>) -> Result<usize, StoreError> {
     let mut done = 0;
     loop {
         let claimed = store.claim(claim(&store)).await?.claimed;
@@ -80,7 +75,7 @@ async fn work(store: SqliteStore) -> Result<usize, StoreError> {
     }
 }
 
-fn new_job(store: &SqliteStore, tenant: i64, nth: usize) -> NewJob {
+fn new_job(store: &Arc<dyn Store>, tenant: i64, nth: usize) -> NewJob {
     let input = floor_body().into_bytes();
     let digest = Digest::of(&input);
     NewJob {
@@ -118,7 +113,7 @@ fn new_job(store: &SqliteStore, tenant: i64, nth: usize) -> NewJob {
     }
 }
 
-fn claim(store: &SqliteStore) -> Claim {
+fn claim(store: &Arc<dyn Store>) -> Claim {
     Claim {
         id: ClaimId::new(store.now(), random_bytes()),
         pool: POOL.to_owned(),
@@ -131,7 +126,7 @@ fn claim(store: &SqliteStore) -> Claim {
     }
 }
 
-fn commit(store: &SqliteStore, claimed: &Claimed) -> StepCommit {
+fn commit(store: &Arc<dyn Store>, claimed: &Claimed) -> StepCommit {
     let text = "y".repeat(RESULT);
     let output = format!("\"{text}\"").into_bytes();
     StepCommit {
@@ -157,12 +152,17 @@ fn commit(store: &SqliteStore, claimed: &Claimed) -> StepCommit {
 
 #[cfg(test)]
 mod tests {
+    use forebay_store::SystemClock;
+    use forebay_store::sqlite::SqliteStore;
+
     use super::*;
 
     #[tokio::test]
     async fn every_job_is_accepted_claimed_and_completed() {
         let folder = tempfile::tempdir().unwrap();
-        let (accepted, drained) = run(&folder.path().join("forebay.db"), 120).await.unwrap();
+        let store = SqliteStore::open(&folder.path().join("forebay.db"), Arc::new(SystemClock)).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let (accepted, drained) = run(store, 120).await.unwrap();
         assert!(accepted > Duration::ZERO && drained > Duration::ZERO);
     }
 }

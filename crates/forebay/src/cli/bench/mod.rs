@@ -12,6 +12,7 @@ mod load;
 mod process;
 mod report;
 mod scenarios;
+mod scratch;
 mod stage;
 mod start;
 
@@ -57,6 +58,9 @@ pub struct BenchArgs {
     /// A folder for the databases, on the disk that is to be measured [default: the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Measures on a PostgreSQL server instead, in databases that are made for it: a URL whose user may make some
+    #[arg(long, value_name = "postgres://USER@HOST/DATABASE")]
+    postgres: Option<String>,
     /// Prints the table in Markdown, as docs/performance.md has it
     #[arg(long)]
     markdown: bool,

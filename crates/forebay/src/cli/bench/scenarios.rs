@@ -1,7 +1,9 @@
 //! What is measured, one function a scenario.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_store::Store;
 use forebay_store::sqlite::floor;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -11,7 +13,9 @@ use super::load::{self, Load};
 use super::stage::{self, Floor, Folder, Process, Service, Simulator};
 use super::{BenchArgs, ledger, start};
 use crate::cli::error::CliError;
+use crate::config::StoreUrl;
 use crate::runtime::BUILD;
+use crate::service;
 
 type Figures = Vec<(&'static str, f64)>;
 
@@ -28,7 +32,7 @@ fn lost(error: &dyn std::error::Error) -> CliError {
 
 /// What there is below us: one narrow row a request, and rows claimed and completed, by the same load.
 pub(super) async fn floor(args: &BenchArgs) -> Result<Figures, CliError> {
-    let folder = Folder::make(&args.parent())?;
+    let folder = Folder::make(args).await?;
     let floor = Floor::start(&folder).await?;
     let target = Target::floor(floor.address()?);
     let (load, cpu) = loaded(&floor.process, target, args).await?;
@@ -49,12 +53,13 @@ pub(super) async fn floor(args: &BenchArgs) -> Result<Figures, CliError> {
 
 /// Jobs accepted while nothing works on them, each connection waiting for its answer.
 pub(super) async fn accept(args: &BenchArgs) -> Result<Figures, CliError> {
-    let folder = Folder::make(&args.parent())?;
+    let folder = Folder::make(args).await?;
     let service = Service::start(&folder, "api,maintain", 1).await?;
     service.apply(&stage::definitions(NO_PROVIDER, 1)).await?;
     let target = Target::jobs(service.address()?, &service.key);
     let (load, cpu) = loaded(&service.process, target, args).await?;
     service.end().await?;
+    folder.end().await?;
     Ok(vec![
         ("per_second", load.per_second()),
         ("p50_ms", load.millis(0.5)),
@@ -77,7 +82,7 @@ async fn loaded(process: &Process, target: Target, args: &BenchArgs) -> Result<(
 
 /// Jobs handed in at a fixed rate, whatever became of those before them.
 pub(super) async fn paced(args: &BenchArgs) -> Result<Figures, CliError> {
-    let folder = Folder::make(&args.parent())?;
+    let folder = Folder::make(args).await?;
     let service = Service::start(&folder, "api,maintain", 1).await?;
     service.apply(&stage::definitions(NO_PROVIDER, 1)).await?;
     let target = Target::jobs(service.address()?, &service.key);
@@ -86,6 +91,7 @@ pub(super) async fn paced(args: &BenchArgs) -> Result<Figures, CliError> {
     let load = load::open(target, args.connections, args.rate, args.span()).await;
     let load = load.map_err(|error| lost(&error))?;
     service.end().await?;
+    folder.end().await?;
     Ok(vec![
         ("per_second", load.per_second()),
         ("p50_ms", load.millis(0.5)),
@@ -96,17 +102,23 @@ pub(super) async fn paced(args: &BenchArgs) -> Result<Figures, CliError> {
 
 /// Jobs that do nothing, claimed and completed with the whole ledger.
 pub(super) async fn ledger(args: &BenchArgs) -> Result<Figures, CliError> {
-    let folder = Folder::make(&args.parent())?;
-    let database = folder.path().join("forebay.db");
-    let (accepted, drained) =
-        ledger::run(&database, args.jobs as usize).await.map_err(|error| lost(&error))?;
+    let folder = Folder::make(args).await?;
+    let store = open(&folder).await?;
+    let (accepted, drained) = ledger::run(store, args.jobs as usize).await.map_err(|error| lost(&error))?;
+    folder.end().await?;
     let per_second = |span: Duration| f64::from(args.jobs) / span.as_secs_f64();
     Ok(vec![("accepts_per_second", per_second(accepted)), ("per_second", per_second(drained))])
 }
 
+async fn open(folder: &Folder) -> Result<Arc<dyn Store>, CliError> {
+    let store = StoreUrl::parse(&folder.store(), None);
+    let store = store.map_err(|error| CliError::usage(error.problem, error.fix))?;
+    service::open(&store).await.map_err(|error| CliError::failed("the store can't be opened", &error))
+}
+
 /// Jobs worked off by calls of the simulator, which answers at once.
 pub(super) async fn calls(args: &BenchArgs) -> Result<Figures, CliError> {
-    let folder = Folder::make(&args.parent())?;
+    let folder = Folder::make(args).await?;
     let simulator = Simulator::start(0).await?;
     fill(&folder, &simulator.definitions(args.connections), args).await?;
     let service = Service::start(&folder, "api,work,maintain", args.connections).await?;
@@ -122,6 +134,7 @@ pub(super) async fn calls(args: &BenchArgs) -> Result<Figures, CliError> {
     let took = began.elapsed();
     service.end().await?;
     simulator.end().await?;
+    folder.end().await?;
     Ok(vec![("per_second", jobs / took.as_secs_f64()), ("cpu_us", cpu.as_secs_f64() * 1e6 / jobs)])
 }
 
@@ -139,13 +152,14 @@ async fn fill(folder: &Folder, definitions: &str, args: &BenchArgs) -> Result<()
 
 /// From when a caller sends a job to when the provider has the call.
 pub(super) async fn start(args: &BenchArgs) -> Result<Figures, CliError> {
-    let folder = Folder::make(&args.parent())?;
+    let folder = Folder::make(args).await?;
     let simulator = Simulator::start(0).await?;
     let service = Service::start(&folder, "api,work,maintain", args.connections).await?;
     service.apply(&simulator.definitions(args.connections)).await?;
     let load = start::run(&service, &simulator, args.span() * 2).await?;
     service.end().await?;
     simulator.end().await?;
+    folder.end().await?;
     Ok(vec![("p50_ms", load.millis(0.5)), ("p95_ms", load.millis(0.95)), ("p99_ms", load.millis(0.99))])
 }
 
@@ -164,7 +178,7 @@ pub(super) async fn in_flight(args: &BenchArgs) -> Result<Figures, CliError> {
 
 /// The most calls at the same time, and the most memory.
 async fn calls_of(args: &BenchArgs, millis: u32, jobs: u32) -> Result<(f64, f64), CliError> {
-    let folder = Folder::make(&args.parent())?;
+    let folder = Folder::make(args).await?;
     let simulator = Simulator::start(millis).await?;
     fill(&folder, &simulator.definitions(args.in_flight), &BenchArgs { jobs, ..args.clone() }).await?;
     let service = Service::start(&folder, "api,work,maintain", args.in_flight).await?;
@@ -175,13 +189,14 @@ async fn calls_of(args: &BenchArgs, millis: u32, jobs: u32) -> Result<(f64, f64)
     let calls = simulator.most_in_flight().await?;
     service.end().await?;
     simulator.end().await?;
+    folder.end().await?;
     #[allow(clippy::cast_precision_loss, reason = "a count of calls")]
     Ok((calls as f64, megabytes(peak)))
 }
 
 /// What a service costs that has nothing to do.
 pub(super) async fn idle(args: &BenchArgs) -> Result<Figures, CliError> {
-    let folder = Folder::make(&args.parent())?;
+    let folder = Folder::make(args).await?;
     let service = Service::start(&folder, "api,work,maintain", 256).await?;
     sleep(WARM_UP).await;
     let began = service.process.used()?;
@@ -189,6 +204,7 @@ pub(super) async fn idle(args: &BenchArgs) -> Result<Figures, CliError> {
     sleep(span).await;
     let ended = service.process.used()?;
     service.end().await?;
+    folder.end().await?;
     let cpu = ended.cpu.saturating_sub(began.cpu).as_secs_f64() / span.as_secs_f64();
     Ok(vec![
         ("started_mb", megabytes(began.memory)),

@@ -11,30 +11,56 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
+use super::BenchArgs;
 use super::process::{self, Used};
+use super::scratch::Scratch;
 use crate::cli::client::{Ask, Client};
 use crate::cli::error::CliError;
 use crate::runtime::random_bytes;
 
-/// A folder for one scenario.
-pub(super) struct Folder(PathBuf);
+/// A folder for one scenario, and a database where that is not a file in it.
+pub(super) struct Folder {
+    path: PathBuf,
+    database: Option<Scratch>,
+}
 
 impl Folder {
-    pub(super) fn make(parent: &Path) -> Result<Self, CliError> {
-        let path = parent.join(format!("forebay-bench-{:016x}", u64::from_be_bytes(random_bytes())));
+    pub(super) async fn make(args: &BenchArgs) -> Result<Self, CliError> {
+        let name = format!("forebay-bench-{:016x}", u64::from_be_bytes(random_bytes()));
+        let path = args.parent().join(name);
         std::fs::create_dir(&path).map_err(|error| CliError::failed("the folder can't be made", &error))?;
-        Ok(Self(path))
+        let mut folder = Self { path, database: None };
+        if let Some(server) = &args.postgres {
+            folder.database = Some(Scratch::make(server).await?);
+        }
+        Ok(folder)
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// The store that the scenario uses.
+    pub(super) fn store(&self) -> String {
+        match &self.database {
+            Some(database) => database.url(),
+            None => format!("sqlite:{}", self.path.join("forebay.db").display()),
+        }
+    }
+
+    /// Removes what was made, once nobody uses it any more.
+    pub(super) async fn end(mut self) -> Result<(), CliError> {
+        match self.database.take() {
+            Some(database) => database.end().await,
+            None => Ok(()),
+        }
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, folder = %self.0.display(), "a folder could not be removed");
+        if let Err(error) = std::fs::remove_dir_all(&self.path) {
+            tracing::warn!(%error, folder = %self.path.display(), "a folder could not be removed");
         }
     }
 }
@@ -49,6 +75,14 @@ pub(super) struct Process {
 impl Process {
     /// Starts it and waits until it says that it is ready.
     async fn start(arguments: &[&str], environment: &[(&str, String)]) -> Result<Self, CliError> {
+        Self::start_in(Path::new("."), arguments, environment).await
+    }
+
+    async fn start_in(
+        folder: &Path,
+        arguments: &[&str],
+        environment: &[(&str, String)],
+    ) -> Result<Self, CliError> {
         let failed = |error: &dyn std::error::Error| {
             CliError::failed(&format!("`forebay {}` can't start", arguments.join(" ")), error)
         };
@@ -56,6 +90,7 @@ impl Process {
         let mut child = Command::new(program)
             .args(arguments)
             .arg("--json")
+            .current_dir(folder)
             .env("FOREBAY_LOG", "warn")
             .envs(environment.iter().cloned())
             .stdin(Stdio::null())
@@ -105,11 +140,11 @@ pub(super) struct Service {
 impl Service {
     /// A service on the database of this folder, with these roles and so many calls in hand at most.
     pub(super) async fn start(folder: &Folder, roles: &str, slots: u32) -> Result<Self, CliError> {
-        let database = folder.path().join("forebay.db");
-        let store = format!("sqlite:{}", database.display());
+        let store = folder.store();
         let arguments = ["serve", "--store", &store, "--listen", "127.0.0.1:0", "--roles", roles];
-        let process = Process::start(&arguments, &[("FOREBAY_SLOTS", slots.to_string())]).await?;
-        let key = std::fs::read_to_string(process.url("admin_key_file"))
+        let process =
+            Process::start_in(folder.path(), &arguments, &[("FOREBAY_SLOTS", slots.to_string())]).await?;
+        let key = std::fs::read_to_string(folder.path().join(process.url("admin_key_file")))
             .map_err(|error| CliError::failed("the admin key can't be read", &error))?;
         let key = key.trim().to_owned();
         let url = Url::parse(process.url("url")).map_err(|error| CliError::failed("no address", &error))?;
