@@ -10,6 +10,7 @@ use forebay_store::{ManualClock, Store, StoreError};
 
 use crate::bundle::Backend;
 use crate::conformance::cases;
+use crate::sqlite::audit::FAULTS;
 use database::Database;
 
 #[async_trait]
@@ -20,7 +21,7 @@ impl Backend for Database {
     }
 
     async fn audit(&self) -> Vec<String> {
-        Vec::new()
+        self.faults(FAULTS)
     }
 }
 

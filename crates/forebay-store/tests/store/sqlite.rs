@@ -1,6 +1,6 @@
 //! The embedded backend: put through every case, and what it promises beyond them.
 
-mod audit;
+pub mod audit;
 mod file;
 mod grouping;
 mod letters;

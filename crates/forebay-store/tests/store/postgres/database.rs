@@ -43,6 +43,34 @@ impl Database {
     }
 }
 
+/// What queries for the other database need here.
+const WORDS: &str = "CREATE OR REPLACE FUNCTION hex(id uuid) RETURNS text LANGUAGE sql IMMUTABLE
+    AS $$ SELECT upper(replace(CAST(id AS text), '-', '')) $$";
+
+impl Database {
+    /// The sentences that do not hold, with the first row that breaks each.
+    pub fn faults(&self, all: &'static [(&'static str, &'static str)]) -> Vec<String> {
+        let url = url_of(&self.name);
+        with(url, async move |client| {
+            client.batch_execute(WORDS).await.unwrap();
+            let mut faults = Vec::new();
+            for (sentence, sql) in all {
+                let sql = sql
+                    .replace("a.before ->>", "CAST(a.before AS jsonb) ->>")
+                    .replace("e.body ->>", "CAST(convert_from(e.body, 'UTF8') AS jsonb) ->>");
+                let rows = client.simple_query(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+                for message in &rows {
+                    if let tokio_postgres::SimpleQueryMessage::Row(row) = message {
+                        faults.push(format!("not true: {sentence}: {:?}", row.get(0)));
+                        break;
+                    }
+                }
+            }
+            faults
+        })
+    }
+}
+
 impl Drop for Database {
     fn drop(&mut self) {
         on_a_thread(format!("DROP DATABASE {} WITH (FORCE)", self.name));
@@ -64,15 +92,24 @@ fn url_of(database: &str) -> String {
 
 /// Runs a statement on a connection of its own, wherever this is called from.
 fn on_a_thread(statement: String) {
-    let server = server();
+    with(server(), async move |client| {
+        client.batch_execute(&statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    });
+}
+
+/// Does something on a connection of its own, wherever this is called from.
+pub fn with<T: Send + 'static>(
+    url: String,
+    doing: impl AsyncFnOnce(&tokio_postgres::Client) -> T + Send + 'static,
+) -> T {
     let run = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (client, connection) =
-                tokio_postgres::connect(&server, NoTls).await.expect("the server answers");
+                tokio_postgres::connect(&url, NoTls).await.expect("the server answers");
             tokio::spawn(connection);
-            client.batch_execute(&statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
-        });
+            doing(&client).await
+        })
     };
-    std::thread::spawn(run).join().expect("the statement runs");
+    std::thread::spawn(run).join().expect("it is done")
 }

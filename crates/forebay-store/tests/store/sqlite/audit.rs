@@ -1,9 +1,10 @@
-//! What must hold between rows. Each query gives a row for each place where it does not.
+//! What must hold between rows. Each query gives a row for each place where it does not. Both databases take it: the other
+//! one with a few words in place of others.
 
 use rusqlite::Connection;
 
 /// What is wrong, and the query that finds it.
-const FAULTS: &[(&str, &str)] = &[
+pub const FAULTS: &[(&str, &str)] = &[
     (
         "a pool's calls in flight are its grants",
         "SELECT name FROM pools p WHERE in_flight <> (
@@ -23,13 +24,13 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "an open attempt is its running job's, under its fence",
         "SELECT hex(a.id) FROM attempts a JOIN jobs j ON j.seq = a.job
-         WHERE a.settled_at IS NULL AND (j.state, j.fence) IS NOT ('RUNNING', a.fence)",
+         WHERE a.settled_at IS NULL AND (j.state, j.fence) <> ('RUNNING', a.fence)",
     ),
     (
         "a budget has booked the attempts of its period",
         "SELECT b.tenant, b.period_start FROM budgets b
-         WHERE (reserved_micros, spent_micros, uncertain_micros, overage_micros) IS NOT (
-           SELECT coalesce(sum(iif(settled_at IS NULL, a.reserved_micros, 0)), 0),
+         WHERE (reserved_micros, spent_micros, uncertain_micros, overage_micros) <> (
+           SELECT coalesce(sum(CASE WHEN settled_at IS NULL THEN a.reserved_micros ELSE 0 END), 0),
                   coalesce(sum(a.cost_micros), 0), coalesce(sum(a.uncertain_micros), 0),
                   coalesce(sum(a.overage_micros), 0)
            FROM attempts a WHERE a.tenant = b.tenant AND a.budget_start = b.period_start)",
@@ -58,7 +59,7 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "a fingerprint is held by a job of its tenant and task that succeeded",
         "SELECT hex(f.job_id) FROM fingerprints f LEFT JOIN jobs j ON j.id = f.job_id
-         WHERE (j.tenant, j.task, j.state) IS NOT (f.tenant, f.task, 'SUCCEEDED')",
+         WHERE j.id IS NULL OR (j.tenant, j.task, j.state) <> (f.tenant, f.task, 'SUCCEEDED')",
     ),
     (
         "a job has its input, and a journal of the steps before the one that it is at",
@@ -82,8 +83,9 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "a job that failed is a dead letter, and no other, which repeats what it was",
         "SELECT hex(j.id) FROM jobs j LEFT JOIN dead_letters d ON d.job_id = j.id
-         WHERE (d.tenant, d.task, d.revision, d.class, d.failed_at) IS NOT (
-           SELECT j.tenant, j.task, j.revision, j.failure_class, j.finished_at WHERE j.state = 'FAILED_TERMINAL')",
+         WHERE (j.state = 'FAILED_TERMINAL') <> (d.job_id IS NOT NULL)
+            OR (d.tenant, d.task, d.revision, d.class, d.failed_at)
+              <> (j.tenant, j.task, j.revision, j.failure_class, j.finished_at)",
     ),
     (
         "an open dead letter has no replay that was not cancelled, and one that is replayed has",
@@ -94,11 +96,11 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "a decided review has its audit record, and only such a one has one",
         "SELECT hex(r.job_id) FROM reviews r
-         WHERE (r.decided_seq IS NOT NULL) <> (
+         WHERE CASE WHEN r.decided_seq IS NOT NULL THEN 1 ELSE 0 END <> (
            SELECT count(*) FROM audit a
            WHERE a.tenant = r.tenant AND a.action = 'review.' || coalesce(r.decision, '')
              AND a.subject = 'job_' || lower(hex(r.job_id))
-             AND a.before ->> 'generation' = r.generation)",
+             AND CAST(a.before ->> 'generation' AS INTEGER) = r.generation)",
     ),
     (
         "a decision is an event of its job, and the opening of its review another",
@@ -119,15 +121,15 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "a batch has as many open members as its rows say, and one more while its call takes members in",
-        "SELECT hex(id) FROM batches b WHERE open <> (filled_at IS NULL) + (
+        "SELECT hex(id) FROM batches b WHERE open <> CASE WHEN filled_at IS NULL THEN 1 ELSE 0 END + (
            SELECT count(*) FROM batch_members m JOIN jobs j ON j.id = m.job_id
            WHERE m.batch = b.id AND j.finished_at IS NULL)",
     ),
     (
         "a batch that is complete, and no other, has one event that says so",
-        "SELECT hex(id) FROM batches b WHERE (finished_at IS NOT NULL) <> (
+        "SELECT hex(id) FROM batches b WHERE CASE WHEN finished_at IS NOT NULL THEN 1 ELSE 0 END <> (
            SELECT count(*) FROM events e
-           WHERE e.body ->> '$.subject' = 'batch_' || lower(hex(b.id)) AND e.tenant = b.tenant AND e.type = 'batch.completed' AND e.at = b.finished_at)",
+           WHERE e.body ->> 'subject' = 'batch_' || lower(hex(b.id)) AND e.tenant = b.tenant AND e.type = 'batch.completed' AND e.at = b.finished_at)",
     ),
     (
         "a job that has not ended knows that it is a member",
