@@ -130,7 +130,7 @@ CREATE TABLE jobs (
   -- Each transition leaves entries behind in the small partial indexes, which every claim reads from their head: they
   -- go soon, by a small share of the table, and without a rest in between.
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
-  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 5000,
+  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 500,
   vacuum_truncate = off
 );
 -- The head of each lane. As everywhere here, the order of accepting decides in the end.
@@ -140,13 +140,16 @@ CREATE INDEX jobs_scheduled ON jobs (available_at)
   WHERE NOT claimable AND key_first AND state IN ('READY', 'RETRY_SCHEDULED');
 CREATE INDEX jobs_leases ON jobs (lease_until) WHERE lease_until IS NOT NULL;
 CREATE INDEX jobs_deadlines ON jobs (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX jobs_of_tenant ON jobs (tenant, seq);
-CREATE INDEX jobs_of_key ON jobs (tenant, task, ordering_key, seq)
-  WHERE ordering_key IS NOT NULL AND finished_at IS NULL;
+-- All jobs, for lists: a statement that wants it says that the number is above zero. While a table is small, any index looks
+-- good to the planner, and a plan is kept for long: claims that went by this one would soon read all that a tenant ever had.
+CREATE INDEX jobs_of_tenant ON jobs (tenant, seq) WHERE seq > 0;
 -- At most one unfinished job of a key is its first, whichever processes accept and end its jobs at the same time: who
 -- would make a second one starts again, and sees the other.
 CREATE UNIQUE INDEX jobs_first_of_key ON jobs (tenant, task, ordering_key)
   WHERE key_first AND ordering_key IS NOT NULL AND finished_at IS NULL;
+-- Those behind it.
+CREATE INDEX jobs_of_key ON jobs (tenant, task, ordering_key, seq)
+  WHERE NOT key_first AND ordering_key IS NOT NULL AND finished_at IS NULL;
 
 -- What was asked for, once and for all; read when a call is made, an event is written or a person looks.
 CREATE TABLE inputs (
@@ -246,7 +249,7 @@ CREATE TABLE attempts (
   -- Settled once, and larger then: with room on its page the row stays where it is.
   fillfactor = 60,
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
-  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 5000,
+  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 500,
   vacuum_truncate = off
 );
 CREATE UNIQUE INDEX attempts_of_job ON attempts (job, fence);

@@ -22,7 +22,8 @@ CREATE TABLE batches (
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0
 );
 CREATE UNIQUE INDEX batches_of_key ON batches (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE INDEX batches_of_tenant ON batches (tenant, seq);
+-- For lists: as jobs_of_tenant.
+CREATE INDEX batches_of_tenant ON batches (tenant, seq) WHERE seq > 0;
 
 -- What became of each member of a batch's call, in its order. A job may be a member of several batches.
 CREATE TABLE batch_members (

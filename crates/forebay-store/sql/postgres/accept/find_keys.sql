@@ -2,5 +2,5 @@
 -- `find_key` gives.
 SELECT k.tenant, k.key, k.job_id, k.body_digest, j.state, k.expires_at
 FROM unnest(CAST(?1 AS bigint[]), CAST(?2 AS text[])) AS u (tenant, key)
-JOIN idempotency_keys k ON k.tenant = u.tenant AND k.key = u.key
+JOIN idempotency_keys k ON k.tenant = ANY (ARRAY[u.tenant]) AND k.key = u.key
 LEFT JOIN jobs j ON j.id = k.job_id

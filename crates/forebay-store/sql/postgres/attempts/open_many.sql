@@ -2,5 +2,5 @@
 SELECT a.job, a.fence,
        a.id, a.seq, a.tenant, a.task, a.pool, a.model, a.reserved_input, a.reserved_output, a.reserved_micros,
        a.price_input, a.price_cached, a.price_output, a.budget_start, a.permit_until IS NOT NULL
-FROM jobs j JOIN attempts a ON a.job = j.seq AND a.fence = j.fence
+FROM jobs j JOIN attempts a ON a.job = ANY (ARRAY[j.seq]) AND a.fence = j.fence
 WHERE j.id = ANY (CAST(?1 AS uuid[])) AND a.settled_at IS NULL

@@ -15,4 +15,4 @@ FROM unnest(
   AS u (
     keep_permit, now, outcome, failure_class, message, provider_request_id, provider_model, input_tokens,
     cached_tokens, output_tokens, reasoning_tokens, cost_micros, uncertain_micros, overage_micros, seq)
-WHERE a.seq = u.seq AND a.settled_at IS NULL
+WHERE a.seq = ANY (ARRAY[u.seq]) AND a.settled_at IS NULL

@@ -1,3 +1,5 @@
-SELECT DISTINCT j.id FROM batch_members m JOIN jobs j ON j.id = m.job_id
-WHERE m.batch = ?1 AND j.finished_at IS NULL
-ORDER BY j.id LIMIT ?2
+-- The members first: by the index of the ids, which has the order that is asked for, all jobs would be read.
+WITH members AS MATERIALIZED (SELECT DISTINCT job_id FROM batch_members WHERE batch = ?1)
+SELECT j.id FROM members m JOIN jobs j ON j.id = ANY (ARRAY[m.job_id])
+WHERE j.finished_at IS NULL
+ORDER BY m.job_id LIMIT ?2

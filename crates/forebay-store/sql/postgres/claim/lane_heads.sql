@@ -16,5 +16,5 @@ SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
        CAST(NULL AS uuid) AS replayed_by,
        j.model, j.step_input, j.step_output
-FROM front j JOIN inputs i ON i.job = j.seq
+FROM front j JOIN inputs i ON i.job = ANY (ARRAY[j.seq])
 ORDER BY j.place, j.seq

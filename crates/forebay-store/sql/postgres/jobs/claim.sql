@@ -7,4 +7,4 @@ FROM unnest(
   CAST(:lease_until AS bigint[]), CAST(:updated_at AS bigint[]), CAST(:seq AS bigint[]),
   CAST(:was_fence AS bigint[]), CAST(:was_version AS bigint[]))
   AS u (state, state_version, fence, attempts, lease_until, updated_at, seq, was_fence, was_version)
-WHERE j.seq = u.seq AND j.fence = u.was_fence AND j.state_version = u.was_version
+WHERE j.seq = ANY (ARRAY[u.seq]) AND j.fence = u.was_fence AND j.state_version = u.was_version

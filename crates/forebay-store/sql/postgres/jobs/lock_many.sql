@@ -1,4 +1,5 @@
--- Jobs that are going to be changed, as `lock` gives one. All who lock several do so in the order of accepting.
+-- Jobs that are going to be changed, as `lock` gives one. All who lock several do so in the order of accepting. That is
+-- sorted: by the index of the numbers, which has that order, all jobs would be read.
 SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
        j.available_at, j.lease_until, j.deadline, j.open_children, j.failure_class, j.failure_message,
@@ -11,7 +12,7 @@ SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
          WHERE ri.replay_of = j.id ORDER BY ri.job DESC LIMIT 1
        ) END AS replayed_by,
        j.model, j.step_input, j.step_output
-FROM jobs j JOIN inputs i ON i.job = j.seq
+FROM jobs j JOIN inputs i ON i.job = ANY (ARRAY[j.seq])
 WHERE j.id = ANY (CAST(?1 AS uuid[]))
-ORDER BY j.seq
+ORDER BY j.seq + 0
 FOR UPDATE OF j

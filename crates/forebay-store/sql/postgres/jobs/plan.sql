@@ -6,4 +6,4 @@ FROM unnest(
   CAST(:kind AS text[]), CAST(:model AS text[]), CAST(:target AS integer[]), CAST(:input AS bigint[]),
   CAST(:output AS bigint[]), CAST(:now AS bigint[]), CAST(:seq AS bigint[]))
   AS u (kind, model, target, input, output, now, seq)
-WHERE j.seq = u.seq
+WHERE j.seq = ANY (ARRAY[u.seq])

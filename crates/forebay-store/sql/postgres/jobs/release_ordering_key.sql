@@ -8,15 +8,17 @@
 -- they were committed, and are seen here, before it could end.
 WITH next AS MATERIALIZED (
   SELECT n.seq FROM jobs n
-  WHERE n.tenant = :tenant AND n.task = :task AND n.ordering_key = :ordering_key AND n.finished_at IS NULL
+  -- The key from and to itself, so that the order names it: by number alone, all jobs from the first one on would do.
+  WHERE n.tenant = :tenant AND n.task = :task AND n.ordering_key >= :ordering_key AND n.ordering_key <= :ordering_key
+    AND NOT n.key_first AND n.finished_at IS NULL
     AND NOT EXISTS (
       SELECT 1 FROM jobs f
       WHERE f.tenant = :tenant AND f.task = :task AND f.ordering_key = :ordering_key
         AND f.key_first AND f.finished_at IS NULL)
-  ORDER BY n.seq LIMIT 1
+  ORDER BY n.ordering_key, n.seq LIMIT 1
   FOR UPDATE OF n)
 UPDATE jobs j SET
   key_first = true,
   claimable = (j.state IN ('READY', 'RETRY_SCHEDULED') AND j.available_at <= :now)
-FROM next WHERE j.seq = next.seq
+FROM next WHERE j.seq = ANY (ARRAY[next.seq])
 RETURNING j.pool, j.id

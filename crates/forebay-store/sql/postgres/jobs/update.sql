@@ -20,4 +20,4 @@ FROM unnest(
     state, state_version, fence, generation, step, attempts, deferrals, step_since, available_at, lease_until,
     deadline, expires_at, failure_class, failure_message, pool, place, claimable, input_tokens, output_tokens,
     cost_micros, uncertain_micros, updated_at, finished_at, seq, was_fence, was_version)
-WHERE j.seq = u.seq AND j.fence = u.was_fence AND j.state_version = u.was_version
+WHERE j.seq = ANY (ARRAY[u.seq]) AND j.fence = u.was_fence AND j.state_version = u.was_version

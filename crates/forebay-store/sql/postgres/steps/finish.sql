@@ -7,6 +7,6 @@ SELECT j.seq, j.generation, j.step, j.step_kind, j.pool, j.model, j.target, j.st
        u.finished_at, u.entry, u.entry_blob
 FROM unnest(CAST(?1 AS bigint[]), CAST(?2 AS bigint[]), CAST(?3 AS bytea[]), CAST(?4 AS bytea[]))
   AS u (job, finished_at, entry, entry_blob)
-JOIN jobs j ON j.seq = u.job
+JOIN jobs j ON j.seq = ANY (ARRAY[u.job])
 -- A step that a review had left stays as it is.
 ON CONFLICT DO NOTHING
