@@ -261,7 +261,11 @@ async fn listen(shared: &Arc<Shared>, listener: std::net::TcpListener) {
                 // Bound, but not listening: connections are refused and nobody else takes the port.
                 let socket = TcpSocket::new_v4().expect("a socket");
                 socket.set_reuseaddr(true).expect("a socket's option");
-                socket.bind(address).expect("our port");
+                // A process that is just being started has the listener until it becomes a program of its own.
+                while let Err(error) = socket.bind(address) {
+                    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "our port: {error}");
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
                 shared.listens.send_replace(false);
                 until(&mut refuses, false).await;
                 listener = socket.listen(1024).expect("a listener");
