@@ -128,9 +128,16 @@ async fn read(worker: &Worker, bytes: Bytes) -> Result<Vec<u8>, Failure> {
         Bytes::Blob(digest) => match worker.app.blobs.get(digest).await {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err(Failure::new(FailureClass::Undecodable, format!("blob {digest} is gone"))),
+            Err(error @ StoreError::Unavailable(_)) => Err(no_blobs(&error)),
             Err(error) => Err(Failure::new(FailureClass::Internal, error.to_string())),
         },
     }
+}
+
+/// The store of blobs is away. Where it is and why is the operator's affair, who finds it in the log.
+pub(super) fn no_blobs(error: &StoreError) -> Failure {
+    warn!(%error, "the store of blobs fails a job");
+    Failure::new(FailureClass::Internal, "the store of documents and large values is not available")
 }
 
 /// The text that the job reads. A document whose content is not that of its digest is never sent (I3).
@@ -138,7 +145,12 @@ async fn document(worker: &Worker, input: &Input) -> Result<String, Failure> {
     let unavailable = |message: String| Failure::new(FailureClass::DocumentUnavailable, message);
     match input {
         Input::Document(id) => {
-            let bytes = worker.app.blobs.get(id.0).await.map_err(|error| unavailable(error.to_string()))?;
+            let found = worker.app.blobs.get(id.0).await.map_err(|error| match error {
+                // The document is well, and the next try may read it.
+                StoreError::Unavailable(_) => no_blobs(&error),
+                error => unavailable(error.to_string()),
+            });
+            let bytes = found?;
             let bytes = bytes.ok_or_else(|| unavailable(format!("{id} is gone")))?;
             String::from_utf8(bytes).map_err(|_| unavailable(format!("{id} is not UTF-8 text")))
         }

@@ -12,10 +12,11 @@ use forebay_core::retry::RetryPolicy;
 use forebay_core::review::ReviewDefault;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_gateway::{Answer, Report};
+use forebay_store::StoreError;
 use forebay_store::record::{AttemptClose, Bytes, Claimed, NewResult, NewReview, Then};
 use serde_json::{Value, json};
 
-use super::execute::Prepared;
+use super::execute::{self, Prepared};
 use super::{Worker, evaluate};
 use crate::accept;
 
@@ -148,8 +149,12 @@ async fn then(
         Some(Entry::Extraction { evaluation, against, .. }) => (Some(evaluation), Some(against)),
         Some(Entry::Chat { .. } | Entry::Embeddings { .. }) | None => (None, None),
     };
-    let store =
-        |value: Vec<u8>| async { accept::bytes(&worker.app, value).await.map_err(|error| error.to_string()) };
+    let store = |value: Vec<u8>| async {
+        accept::bytes(&worker.app, value).await.map_err(|error| match error {
+            StoreError::Unavailable(_) => execute::no_blobs(&error).message,
+            error => error.to_string(),
+        })
+    };
     let journaled = store(json_bytes(&entry)?).await?;
     let provenance = json_bytes(&provenance(prepared, claimed, close, evaluation, against))?;
     Ok(match next {
