@@ -70,6 +70,11 @@ impl Gateway {
         Ok(Gateway { client })
     }
 
+    /// The HTTP client that calls are made with, for other requests by the same rules.
+    pub fn http(&self) -> Client {
+        self.client.clone()
+    }
+
     /// Makes one call and reads its answer.
     ///
     /// `now` is the time by the store's clock; only a provider that names a date to come back, and sends no

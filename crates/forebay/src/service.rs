@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use forebay_gateway::{Gateway, NoGateway};
-use forebay_store::blob::{Blobs, FsBlobs};
 use forebay_store::postgres::{self, PostgresStore};
 use forebay_store::record::{Actor, NewKey, Scope, TenantSettings};
 use forebay_store::sqlite::SqliteStore;
@@ -16,6 +15,7 @@ use tokio::net::TcpListener;
 use tracing::{error, info};
 
 use crate::app::App;
+use crate::blobs;
 use crate::config::{Settings, StoreUrl};
 use crate::datasets::Tables;
 use crate::definitions;
@@ -41,6 +41,9 @@ pub enum StartError {
     /// The store can't be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store of blobs can't be used.
+    #[error("blobs can't be kept: {0}")]
+    Blobs(String),
     /// The stored definitions can't be used.
     #[error(transparent)]
     Definitions(#[from] RevisionError),
@@ -86,11 +89,11 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let addr =
         listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
     let store = open(&settings.store).await?;
-    let blobs: Arc<dyn Blobs> = Arc::new(FsBlobs::open(settings.store.blob_folder())?);
+    let gateway = Gateway::new()?;
+    let blobs = blobs::open(&settings, &gateway).await.map_err(StartError::Blobs)?;
     let revisions = Arc::new(Revisions::open(Arc::clone(&store), first_definitions).await?);
     let admin_key_file = settings.store.admin_key_file();
     first_key(store.as_ref(), &admin_key_file).await?;
-    let gateway = Gateway::new()?;
     let app = App {
         store,
         tables: Arc::new(Tables::new(Arc::clone(&blobs))),

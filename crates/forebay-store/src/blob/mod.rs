@@ -5,6 +5,7 @@
 //! leaves.
 
 mod fs;
+mod kept;
 pub mod s3;
 
 use std::time::{Duration, SystemTime};
@@ -16,6 +17,7 @@ use forebay_core::limits::DOCUMENT_BYTES;
 use crate::StoreError;
 
 pub use fs::FsBlobs;
+pub use kept::KeptBlobs;
 
 /// Bytes of the largest blob. No document, input or result comes near it.
 pub const BLOB_BYTES: usize = 2 * DOCUMENT_BYTES;

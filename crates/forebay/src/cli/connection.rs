@@ -15,6 +15,9 @@ use crate::config::StoreUrl;
 /// The variable that holds the key. A flag would show the key to everybody who can list processes.
 pub const KEY_VARIABLE: &str = "FOREBAY_KEY";
 
+/// The store where none is named.
+pub(super) const DEFAULT_STORE: &str = "sqlite:forebay.db";
+
 /// Where the server is.
 #[derive(Debug, Clone, Args)]
 pub struct Connection {
@@ -33,7 +36,7 @@ pub struct Connection {
         long,
         env = "FOREBAY_STORE",
         hide_env_values = true,
-        default_value = "sqlite:forebay.db",
+        default_value = DEFAULT_STORE,
         value_name = "URL",
         global = true,
         help_heading = "Server"

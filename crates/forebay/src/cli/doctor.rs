@@ -1,26 +1,40 @@
 //! `forebay doctor`: looks at everything that must be right, and says what is not.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use forebay_store::{StoreError, sqlite};
 use serde_json::{Value, json};
 
 use super::client::{Ask, Client};
-use super::connection::{Connection, is_loopback};
+use super::connection::{Connection, DEFAULT_STORE, is_loopback};
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::{Mark, Output};
 use super::progress;
 use super::table::{self, Show, cell};
-use crate::config::StoreUrl;
+use crate::blobs;
+use crate::config::{self, BlobPlace, ConfigFault, Key, Settings, Sources, StoreUrl};
 
 /// Arguments of `forebay doctor`.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {
     #[command(flatten)]
     connection: Connection,
+    /// The server's configuration file, for where its blobs are
+    #[arg(long, env = "FOREBAY_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl DoctorArgs {
+    /// The settings of a server that is started here in the same way.
+    fn settings(&self) -> Result<Settings, Vec<ConfigFault>> {
+        let store = Some(self.connection.store.clone()).filter(|store| store != DEFAULT_STORE);
+        let flags = store.map(|store| (Key::Store, "--store", store)).into_iter().collect();
+        let environment = |name: &str| std::env::var(name).ok();
+        config::load(Sources { file: self.config.clone(), environment: &environment, flags })
+    }
 }
 
 /// One thing that was looked at.
@@ -58,6 +72,7 @@ pub async fn run(args: DoctorArgs, output: &Output) -> Result<Exit, CliError> {
         Err(error) => findings.push(found(Mark::Fail, "server", format!("{url} is not well: {error}"))),
     }
     findings.extend(store.and_then(|store| examine_key_file(&store.admin_key_file())));
+    findings.extend(examine_blobs(&args, is_loopback(&url)).await);
     spinner.finish_and_clear();
     show(&findings, output)
 }
@@ -201,6 +216,24 @@ fn examine_key_file(file: &Path) -> Option<Finding> {
             "key file",
             format!("{shown} can be read by others ({mode:o}): chmod 600 {shown}"),
         ),
+    })
+}
+
+/// The store of blobs, as this process is set up: a bucket, or a folder where the server is on this machine.
+async fn examine_blobs(args: &DoctorArgs, is_here: bool) -> Option<Finding> {
+    let place = match args.settings() {
+        Ok(settings) => settings.blobs,
+        Err(faults) => {
+            return Some(found(Mark::Fail, "config", CliError::Configuration(faults).to_string()));
+        }
+    };
+    if !is_here && matches!(place, BlobPlace::Folder(_)) {
+        return None;
+    }
+    Some(match blobs::examine(&place).await {
+        Ok(true) => found(Mark::Ok, "blobs", format!("{place} can be written, read and deleted")),
+        Ok(false) => return None,
+        Err(problem) => found(Mark::Fail, "blobs", problem),
     })
 }
 

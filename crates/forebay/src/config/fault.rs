@@ -24,7 +24,7 @@ impl ConfigFault {
         Self {
             place: given.origin.to_string(),
             written: Some(match given.text() {
-                Some(text) if may_hold_password(text) => format!("{} = (not shown)", key.name()),
+                Some(text) if may_hold_secret(key, text) => format!("{} = (not shown)", key.name()),
                 _ => format!("{} = {}", key.name(), given.raw),
             }),
             problem: problem.into(),
@@ -38,9 +38,9 @@ impl ConfigFault {
     }
 }
 
-/// Whether a value may be the URL of a store with its password.
-fn may_hold_password(text: &str) -> bool {
-    text.contains('@') || text.contains("password")
+/// Whether a value may be the URL of a store with its password, or a key in the place of where it is.
+fn may_hold_secret(key: Key, text: &str) -> bool {
+    key == Key::BlobsCredentials || text.contains('@') || text.contains("password")
 }
 
 impl fmt::Display for ConfigFault {

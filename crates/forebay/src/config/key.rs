@@ -7,6 +7,18 @@ pub enum Key {
     Listen,
     /// Where the ledger is.
     Store,
+    /// Where documents, and what is too large for a row, are.
+    Blobs,
+    /// The address of the bucket's service.
+    BlobsEndpoint,
+    /// The bucket's region.
+    BlobsRegion,
+    /// Whether the bucket's name stands in the path or in the host.
+    BlobsAddressing,
+    /// Where the bucket's keys are.
+    BlobsCredentials,
+    /// Where the bucket's service may be without TLS.
+    BlobsPlainHttp,
     /// What the process does.
     Roles,
     /// Jobs in hand at the same time.
@@ -27,9 +39,15 @@ pub enum Key {
 
 impl Key {
     /// Every key, in the order of the commented defaults.
-    pub const ALL: [Key; 10] = [
+    pub const ALL: [Key; 16] = [
         Key::Listen,
         Key::Store,
+        Key::Blobs,
+        Key::BlobsEndpoint,
+        Key::BlobsRegion,
+        Key::BlobsAddressing,
+        Key::BlobsCredentials,
+        Key::BlobsPlainHttp,
         Key::Roles,
         Key::Slots,
         Key::LeaseMs,
@@ -45,6 +63,12 @@ impl Key {
         match self {
             Key::Listen => "listen",
             Key::Store => "store",
+            Key::Blobs => "blobs",
+            Key::BlobsEndpoint => "blobs_endpoint",
+            Key::BlobsRegion => "blobs_region",
+            Key::BlobsAddressing => "blobs_addressing",
+            Key::BlobsCredentials => "blobs_credentials",
+            Key::BlobsPlainHttp => "blobs_plain_http",
             Key::Roles => "roles",
             Key::Slots => "slots",
             Key::LeaseMs => "lease_ms",

@@ -8,7 +8,7 @@ use toml::de::DeTable;
 use super::fault::ConfigFault;
 use super::given::{Given, Origin, Raw};
 use super::key::Key;
-use super::{DEFAULTS, PASSWORD_VARIABLE, Settings, ready};
+use super::{DEFAULTS, Settings, ready};
 
 /// What was written, the later layer over the earlier.
 pub(super) type Layers = BTreeMap<Key, Given>;
@@ -45,7 +45,7 @@ pub fn load(sources: Sources<'_>) -> Result<Settings, Vec<ConfigFault>> {
     for (key, flag, value) in sources.flags {
         layers.insert(key, Given { raw: Raw::Text(value), origin: Origin::Flag(flag.to_owned()) });
     }
-    let settings = ready::settings(&layers, variable(PASSWORD_VARIABLE), &mut faults);
+    let settings = ready::settings(&layers, &variable, &mut faults);
     settings.filter(|_| faults.is_empty()).ok_or(faults)
 }
 

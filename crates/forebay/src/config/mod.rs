@@ -4,6 +4,7 @@
 //! keeps of every value where it was written, and refuses what is wrong all at once, in words that name the
 //! key, the value, the place and the fix.
 
+mod blobs;
 mod fault;
 mod given;
 mod key;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 
 use forebay_core::time::Millis;
 
+pub use blobs::BlobPlace;
 pub use fault::ConfigFault;
 pub use key::Key;
 pub use layers::{Sources, load};
@@ -33,6 +35,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where the ledger is. Default: the file `forebay.db`.
     pub store: StoreUrl,
+    /// Where documents are, and what is too large for a row. Default: the folder `forebay.db.blobs`.
+    pub blobs: BlobPlace,
     /// What the process does. Default: everything.
     pub roles: Roles,
     /// Jobs in hand at the same time, over all pools. Default 256.
@@ -54,9 +58,11 @@ pub struct Settings {
 impl Settings {
     /// The defaults, for a database file.
     pub fn for_database(database: impl Into<PathBuf>) -> Self {
+        let store = StoreUrl::Sqlite(database.into());
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7120)),
-            store: StoreUrl::Sqlite(database.into()),
+            blobs: BlobPlace::Folder(store.blob_folder()),
+            store,
             roles: Roles::ALL,
             slots: 256,
             lease: Millis::from_secs(30),

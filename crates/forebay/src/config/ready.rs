@@ -8,7 +8,7 @@ use super::fault::ConfigFault;
 use super::given::Given;
 use super::key::Key;
 use super::layers::Layers;
-use super::{Roles, Settings, StoreUrl};
+use super::{PASSWORD_VARIABLE, Roles, Settings, StoreUrl, blobs};
 
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
 
@@ -16,12 +16,13 @@ const DAY_MS: i64 = 24 * 3_600 * 1_000;
 /// settings.
 pub(super) fn settings(
     layers: &Layers,
-    store_password: Option<String>,
+    variable: &dyn Fn(&str) -> Option<String>,
     faults: &mut Vec<ConfigFault>,
 ) -> Option<Settings> {
     let mut reader = Reader { layers, faults };
     let listen = reader.read(Key::Listen, listen);
-    let store = reader.read(Key::Store, |given| store(given, store_password));
+    let store = reader.read(Key::Store, |given| store(given, variable(PASSWORD_VARIABLE)));
+    let blobs = blobs::place(&mut reader, store.as_ref(), variable);
     let roles = reader.read(Key::Roles, roles);
     let slots = reader.number(Key::Slots, 1, 100_000);
     let lease = reader.number(Key::LeaseMs, 300, DAY_MS);
@@ -34,6 +35,7 @@ pub(super) fn settings(
     Some(Settings {
         listen: listen?,
         store: store?,
+        blobs: blobs?,
         roles: roles?,
         slots: usize::try_from(slots?).ok()?,
         lease: Millis::new(lease?),
@@ -46,20 +48,30 @@ pub(super) fn settings(
 }
 
 /// What is wrong with a value, and the fix.
-type Refusal = (String, String);
+pub(super) type Refusal = (String, String);
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     layers: &'a Layers,
     faults: &'a mut Vec<ConfigFault>,
 }
 
 impl Reader<'_> {
-    fn read<T>(&mut self, key: Key, read: impl FnOnce(&Given) -> Result<T, Refusal>) -> Option<T> {
-        let given = self.layers.get(&key)?;
-        match read(given) {
+    pub(super) fn read<T>(&mut self, key: Key, read: impl FnOnce(&Given) -> Result<T, Refusal>) -> Option<T> {
+        self.read_as(key, Given::clone, read)
+    }
+
+    /// Reads what stands for the value that was given.
+    pub(super) fn read_as<T>(
+        &mut self,
+        key: Key,
+        stands_for: impl FnOnce(&Given) -> Given,
+        read: impl FnOnce(&Given) -> Result<T, Refusal>,
+    ) -> Option<T> {
+        let given = stands_for(self.layers.get(&key)?);
+        match read(&given) {
             Ok(value) => Some(value),
             Err((problem, fix)) => {
-                self.faults.push(ConfigFault::of(key, given, problem, fix));
+                self.faults.push(ConfigFault::of(key, &given, problem, fix));
                 None
             }
         }

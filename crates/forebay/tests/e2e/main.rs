@@ -8,7 +8,11 @@
     reason = "a test fails by panicking, and is no part of the service"
 )]
 
+mod bucket;
 mod capacity;
+#[path = "../../../forebay-store/tests/support/chaos_proxy.rs"]
+#[allow(dead_code, reason = "other tests need other parts of it")]
+mod chaos_proxy;
 mod command_line;
 mod commands;
 mod crash;

@@ -34,8 +34,14 @@ const MODULES: &[Row] = &[
         "what all parts share, so it knows no part",
     ),
     Row(
+        "blobs",
+        &["config"],
+        &["forebay_store", "forebay_gateway"],
+        "opens what the settings name; requests go over the gateway's client, which knows whose certificates count",
+    ),
+    Row(
         "cli",
-        &["config", "definitions", "runtime", "service", "sim", "verify"],
+        &["blobs", "config", "definitions", "runtime", "service", "sim", "verify"],
         STORE,
         "talks to a server over HTTP as anybody does; of the parts it knows only how to start them all",
     ),
@@ -79,6 +85,7 @@ const MODULES: &[Row] = &[
         "service",
         &[
             "app",
+            "blobs",
             "config",
             "datasets",
             "definitions",
