@@ -1,12 +1,14 @@
-//! Databases of a test server, one a case.
+//! Databases of a test server, one a case at a time. To make one takes a moment and to drop it a second, so they are
+//! emptied and used again; those of an earlier run are dropped at the side.
 #![allow(clippy::disallowed_methods, reason = "a test has no tasks whose end somebody waits for")]
 
+use std::path::Path;
 use std::process;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use forebay_store::postgres::{Target, migrate};
-use tokio_postgres::NoTls;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 /// Where the server is that `scripts/services start postgres` has started.
 const SERVER: &str = "FOREBAY_TEST_POSTGRES";
@@ -15,39 +17,58 @@ static MADE: AtomicUsize = AtomicUsize::new(0);
 /// A database with all tables and no rows, which others are copied from.
 static TEMPLATE: OnceLock<String> = OnceLock::new();
 
-/// A database that is dropped with its last use.
+/// Databases that no case uses, as they were after the migrations.
+static IDLE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Keeps the rows that the migrations have written.
+const REMEMBER: &str = "CREATE SCHEMA pristine;
+    DO $$ DECLARE name TEXT; filled BOOLEAN; BEGIN
+        FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' LOOP
+            EXECUTE format('SELECT EXISTS (SELECT FROM public.%I)', name) INTO filled;
+            IF filled THEN EXECUTE format('CREATE TABLE pristine.%1$I AS TABLE public.%1$I', name); END IF;
+        END LOOP;
+    END $$";
+/// Leaves those rows alone, and no connection of the last case.
+const EMPTY: &str = "DO $$ DECLARE name TEXT; BEGIN
+        WHILE (SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+               WHERE datname = current_database() AND pid <> pg_backend_pid()) > 0 LOOP
+            PERFORM pg_sleep(0.001), pg_stat_clear_snapshot();
+        END LOOP;
+        SET LOCAL session_replication_role = replica;
+        FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' LOOP
+            EXECUTE format('DELETE FROM public.%I', name);
+            IF to_regclass(format('pristine.%I', name)) IS NOT NULL THEN
+                EXECUTE format('INSERT INTO public.%1$I SELECT * FROM pristine.%1$I', name);
+            END IF;
+        END LOOP;
+        PERFORM setval(seqrelid::regclass, seqstart, false) FROM pg_sequence;
+    END $$";
+/// What queries for the other database need here.
+const WORDS: &str = "CREATE OR REPLACE FUNCTION hex(id uuid) RETURNS text LANGUAGE sql IMMUTABLE
+    AS $$ SELECT upper(replace(CAST(id AS text), '-', '')) $$";
+const LEFT: &str = r"SELECT datname FROM pg_database WHERE datname ~ '^(case|template)_\d+'";
+
+/// A database with all tables and no rows of its own.
 pub struct Database {
     name: String,
 }
 
 impl Database {
     pub fn new() -> Self {
-        let template = TEMPLATE.get_or_init(|| {
-            let name = format!("template_{}", process::id());
-            on_a_thread(format!("CREATE DATABASE {name}"));
-            let target = url_of(&name);
-            let migrated = std::thread::spawn(move || {
-                let runtime = tokio::runtime::Runtime::new().unwrap();
-                runtime.block_on(migrate(Target::parse(&target).unwrap()))
-            });
-            migrated.join().unwrap().expect("the server takes the migrations");
+        let template = TEMPLATE.get_or_init(make_template);
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let name = idle.unwrap_or_else(|| {
+            let name = format!("case_{}_{}", process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+            run(&server(), &format!("CREATE DATABASE {name} TEMPLATE {template}"));
             name
         });
-        let name = format!("case_{}_{}", process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        on_a_thread(format!("CREATE DATABASE {name} TEMPLATE {template}"));
         Self { name }
     }
 
     pub fn target(&self) -> Target {
         Target::parse(&url_of(&self.name)).unwrap()
     }
-}
 
-/// What queries for the other database need here.
-const WORDS: &str = "CREATE OR REPLACE FUNCTION hex(id uuid) RETURNS text LANGUAGE sql IMMUTABLE
-    AS $$ SELECT upper(replace(CAST(id AS text), '-', '')) $$";
-
-impl Database {
     /// The sentences that do not hold, with the first row that breaks each.
     pub fn faults(&self, all: &'static [(&'static str, &'static str)]) -> Vec<String> {
         let url = url_of(&self.name);
@@ -60,7 +81,7 @@ impl Database {
                     .replace("e.body ->>", "CAST(convert_from(e.body, 'UTF8') AS jsonb) ->>");
                 let rows = client.simple_query(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
                 for message in &rows {
-                    if let tokio_postgres::SimpleQueryMessage::Row(row) = message {
+                    if let SimpleQueryMessage::Row(row) = message {
                         faults.push(format!("not true: {sentence}: {:?}", row.get(0)));
                         break;
                     }
@@ -73,7 +94,36 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        on_a_thread(format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        // That of a case that has failed is looked at, perhaps.
+        if !std::thread::panicking() {
+            run(&url_of(&self.name), EMPTY);
+            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.name));
+        }
+    }
+}
+
+fn make_template() -> String {
+    let name = format!("template_{}", process::id());
+    run(&server(), &format!("CREATE DATABASE {name}"));
+    let url = url_of(&name);
+    let target = Target::parse(&url).unwrap();
+    let migrated = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(migrate(target))
+    });
+    migrated.join().unwrap().expect("the server takes the migrations");
+    run(&url, REMEMBER);
+    std::thread::spawn(drop_what_is_left);
+    name
+}
+
+/// Drops the databases of processes that have ended.
+fn drop_what_is_left() {
+    for name in run(&server(), LEFT) {
+        let process = name.split('_').nth(1).expect("the number of a process");
+        if !Path::new("/proc").join(process).exists() {
+            run(&server(), &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+        }
     }
 }
 
@@ -90,11 +140,18 @@ fn url_of(database: &str) -> String {
     format!("{place}/{database}")
 }
 
-/// Runs a statement on a connection of its own, wherever this is called from.
-fn on_a_thread(statement: String) {
-    with(server(), async move |client| {
-        client.batch_execute(&statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
-    });
+/// Runs statements on a connection of their own; the first column of what comes back.
+fn run(url: &str, statements: &str) -> Vec<String> {
+    let statements = statements.to_owned();
+    with(url.to_owned(), async move |client| {
+        let answer = client.simple_query(&statements).await;
+        let answer = answer.unwrap_or_else(|error| panic!("{statements}: {error:?}"));
+        let rows = answer.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(ToOwned::to_owned),
+            _ => None,
+        });
+        rows.collect()
+    })
 }
 
 /// Does something on a connection of its own, wherever this is called from.
