@@ -54,7 +54,7 @@ SELECT r.seq, r.job_id, r.generation, j.task, j.revision, j.state_version, r.fai
        r.findings, r.output, r.output_blob, r.provenance, i.document,
        r.decided_at, r.decision, r.decided_by, r.decided_name, r.comment, r.decided_version, r.decided_findings,
        r.decided_seq, r.decision_digest, r.tenant
-FROM reviews r JOIN jobs j ON j.id = r.job_id JOIN inputs i ON i.job = j.seq
+FROM reviews r JOIN inputs i ON i.id = r.job_id JOIN jobs j ON j.seq = i.job
 -- What a finding points to is named by a model, and may hold a NUL, which no value of the type jsonb can have: its
 -- picture stands for it. Neither codes nor their number change by that.
 CROSS JOIN LATERAL (

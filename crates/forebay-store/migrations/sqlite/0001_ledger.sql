@@ -60,7 +60,7 @@ CREATE TABLE revisions (
 -- an index is rewritten whenever a column that it names is.
 CREATE TABLE jobs (
   seq             INTEGER PRIMARY KEY,     -- the number of its accepted event: accept order
-  id              BLOB    NOT NULL UNIQUE,
+  id              BLOB    NOT NULL,
   tenant          INTEGER NOT NULL,
   task            TEXT    NOT NULL,
   kind            TEXT    NOT NULL,
@@ -115,13 +115,14 @@ CREATE INDEX jobs_scheduled ON jobs (available_at)
   WHERE claimable = 0 AND key_first = 1 AND state IN ('READY', 'RETRY_SCHEDULED');
 CREATE INDEX jobs_leases ON jobs (lease_until) WHERE lease_until IS NOT NULL;
 CREATE INDEX jobs_deadlines ON jobs (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX jobs_of_tenant ON jobs (tenant);
 CREATE INDEX jobs_of_key ON jobs (tenant, task, ordering_key)
   WHERE ordering_key IS NOT NULL AND finished_at IS NULL;
 
 -- What was asked for, once and for all; read when a call is made, an event is written or a person looks.
 CREATE TABLE inputs (
   job             INTEGER PRIMARY KEY,
+  id              BLOB    NOT NULL UNIQUE, -- the job's: found here, so that no index is in the way of what changes
+  tenant          INTEGER NOT NULL,
   body            BLOB,                    -- the stored request, or null when it is in a blob
   blob            BLOB,                    -- its digest in the blob store
   request_digest  BLOB    NOT NULL,
@@ -139,6 +140,7 @@ CREATE TABLE inputs (
   created_at      INTEGER NOT NULL,
   CHECK ((body IS NULL) <> (blob IS NULL))
 ) STRICT;
+CREATE INDEX inputs_of_tenant ON inputs (tenant);
 -- Which jobs do the work of a failed one again.
 CREATE INDEX inputs_replay_of ON inputs (replay_of) WHERE replay_of IS NOT NULL;
 
@@ -173,7 +175,6 @@ CREATE UNIQUE INDEX steps_of_job ON steps (job, generation, number);
 -- One row a claim, written before anything outside is called. A claim raises the fence, so that a job's fence names
 -- its attempt.
 CREATE TABLE attempts (
-  seq                 INTEGER PRIMARY KEY,
   id                  BLOB    NOT NULL,
   job                 INTEGER NOT NULL,
   fence               INTEGER NOT NULL,
@@ -297,7 +298,7 @@ CREATE INDEX events_of_tenant ON events (tenant);
 -- A job with what was asked for. The order of the columns is the order in which rows are read; the plan of the
 -- current step, which few read, comes last.
 CREATE VIEW job_records AS
-SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
+SELECT i.id, i.job AS seq, i.tenant, j.task, j.kind, j.revision,
        j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
        j.available_at, j.lease_until, j.deadline, j.open_children, j.failure_class, j.failure_message,
        j.priority, j.pool, j.ordering_key, j.key_first,
@@ -306,8 +307,7 @@ SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
        -- The latest job that does its work again, in accept order. Looked for where there can be one.
        CASE WHEN j.state = 'FAILED_TERMINAL' THEN (
-         SELECT r.id FROM inputs ri JOIN jobs r ON r.seq = ri.job
-         WHERE ri.replay_of = j.id ORDER BY r.seq DESC LIMIT 1
+         SELECT ri.id FROM inputs ri WHERE ri.replay_of = i.id ORDER BY ri.job DESC LIMIT 1
        ) END AS replayed_by,
        j.model, j.step_input, j.step_output
-FROM jobs j JOIN inputs i ON i.job = j.seq;
+FROM inputs i JOIN jobs j ON j.seq = i.job;

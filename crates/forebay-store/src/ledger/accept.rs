@@ -212,6 +212,8 @@ fn insert_input(tx: &Tx<'_>, job: &NewJob, record: &JobRecord) -> Result<(), Sto
         sql!("accept/insert_input"),
         params! {
             ":job": record.seq,
+            ":id": record.id.as_bytes(),
+            ":tenant": record.tenant,
             ":body": body,
             ":blob": blob,
             ":request_digest": job.request_digest.as_bytes(),

@@ -6,6 +6,7 @@ use forebay_core::id::JobId;
 use forebay_core::time::Timestamp;
 use forebay_core::window::Bucket;
 
+use super::columns::int;
 use super::sql;
 use super::transaction::Tx;
 use crate::StoreError;
@@ -110,16 +111,17 @@ pub(super) fn cool_down(
 /// Gives a permit back: the call is over, or its lease has lapsed by a time. Once: a second time there is none.
 pub(super) fn return_permit(
     tx: &Tx<'_>,
-    attempt: i64,
+    (job, fence): (i64, u64),
     lapsed_by: Option<Timestamp>,
 ) -> Result<bool, StoreError> {
     let lapsed_by = lapsed_by.map_or(i64::MAX, |at| at.as_millis());
-    let permit =
-        tx.row(sql!("attempts/permit"), (attempt, lapsed_by), |c| Ok((c.get::<String>()?, c.get::<i64>()?)))?;
+    let permit = tx.row(sql!("attempts/permit"), (job, int(fence), lapsed_by), |c| {
+        Ok((c.get::<String>()?, c.get::<i64>()?))
+    })?;
     let Some((pool, tenant)) = permit else {
         return Ok(false);
     };
-    tx.write(sql!("attempts/return_permit"), [attempt])?;
+    tx.write(sql!("attempts/return_permit"), (job, int(fence)))?;
     permit_returned(tx, tenant, &pool);
     Ok(true)
 }

@@ -17,7 +17,6 @@ use crate::record::{AttemptClose, Held, JobRecord, JobUsage};
 /// An attempt that is not settled yet.
 pub struct Open {
     id: AttemptId,
-    seq: i64,
     tenant: i64,
     task: String,
     pool: String,
@@ -58,7 +57,7 @@ pub fn settle(
     };
     let class = close.failure.as_ref().map(|failure| failure.class);
     let settlement = grant::settle(&open.reserved, &open.price, close.outcome, class, close.usage.as_ref());
-    write_attempt(tx, open.seq, close, &settlement, permit)?;
+    write_attempt(tx, (number, fence), close, &settlement, permit)?;
     if permit == Permit::Return && open.holds_permit {
         queue::permit_returned(tx, open.tenant, &open.pool);
     }
@@ -69,7 +68,7 @@ pub fn settle(
 /// report about somebody else's attempt says nothing, and must not return the permit of a call that runs.
 pub fn keep_evidence(tx: &Tx<'_>, held: &Held, close: &AttemptClose) -> Result<(), StoreError> {
     let key = (held.job_id.as_bytes(), int(held.fence), held.attempt_id.as_bytes());
-    let Some(attempt) = tx.row(sql!("attempts/owned"), key, |c| c.get())? else {
+    let Some(job) = tx.row(sql!("attempts/owned"), key, |c| c.get::<i64>())? else {
         return Ok(());
     };
     let evidence = serde_json::json!({
@@ -80,8 +79,8 @@ pub fn keep_evidence(tx: &Tx<'_>, held: &Held, close: &AttemptClose) -> Result<(
         "provider_request_id": close.provider_request_id,
         "provider_model": close.provider_model,
     });
-    tx.execute(sql!("attempts/keep_evidence"), (attempt, evidence.to_string()))?;
-    queue::return_permit(tx, attempt, None)?;
+    tx.execute(sql!("attempts/keep_evidence"), (job, int(held.fence), evidence.to_string()))?;
+    queue::return_permit(tx, (job, held.fence), None)?;
     Ok(())
 }
 
@@ -89,7 +88,6 @@ pub fn keep_evidence(tx: &Tx<'_>, held: &Held, close: &AttemptClose) -> Result<(
 pub fn open(c: &mut Columns<'_>) -> Result<Open, StoreError> {
     Ok(Open {
         id: c.id()?,
-        seq: c.get()?,
         tenant: c.get()?,
         task: c.get()?,
         pool: c.get()?,
@@ -107,7 +105,7 @@ pub fn open(c: &mut Columns<'_>) -> Result<Open, StoreError> {
 
 fn write_attempt(
     tx: &Tx<'_>,
-    attempt: i64,
+    (job, fence): (i64, u64),
     close: &AttemptClose,
     settlement: &Settlement,
     permit: Permit,
@@ -129,7 +127,8 @@ fn write_attempt(
             ":cost_micros": settlement.spent.0,
             ":uncertain_micros": settlement.uncertain.0,
             ":overage_micros": settlement.overage.0,
-            ":seq": attempt,
+            ":job": job,
+            ":fence": int(fence),
         },
     )
 }

@@ -49,7 +49,7 @@ impl<B: Backend> Upkeep for Ledger<B> {
         let lapsed = self
             .read(move |tx| {
                 tx.rows(sql!("upkeep/lapsed_grants"), (tx.now.as_millis(), columns::limit(limit)), |c| {
-                    c.get::<i64>()
+                    Ok((c.get()?, c.count()?))
                 })
             })
             .await?;
@@ -117,7 +117,7 @@ pub(super) fn close_as_unknown(
 }
 
 /// Returns permits whose lease has lapsed still, one row at a time.
-fn sweep(tx: &Tx<'_>, lapsed: &[i64]) -> Result<usize, StoreError> {
+fn sweep(tx: &Tx<'_>, lapsed: &[(i64, u64)]) -> Result<usize, StoreError> {
     let mut returned = 0;
     for attempt in lapsed {
         returned += usize::from(queue::return_permit(tx, *attempt, Some(tx.now))?);

@@ -3,4 +3,4 @@
 SELECT k.tenant, k.key, k.job_id, k.body_digest, j.state, k.expires_at
 FROM unnest(CAST(?1 AS bigint[]), CAST(?2 AS text[])) AS u (tenant, key)
 JOIN idempotency_keys k ON k.tenant = ANY (ARRAY[u.tenant]) AND k.key = u.key
-LEFT JOIN jobs j ON j.id = k.job_id
+LEFT JOIN inputs n ON n.id = ANY (ARRAY[k.job_id]) LEFT JOIN jobs j ON j.seq = ANY (ARRAY[n.job])

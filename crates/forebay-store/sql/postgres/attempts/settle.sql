@@ -11,8 +11,8 @@ FROM unnest(
   CAST(:message AS text[]), CAST(:provider_request_id AS text[]), CAST(:provider_model AS text[]),
   CAST(:input_tokens AS bigint[]), CAST(:cached_tokens AS bigint[]), CAST(:output_tokens AS bigint[]),
   CAST(:reasoning_tokens AS bigint[]), CAST(:cost_micros AS bigint[]), CAST(:uncertain_micros AS bigint[]),
-  CAST(:overage_micros AS bigint[]), CAST(:seq AS bigint[]))
+  CAST(:overage_micros AS bigint[]), CAST(:job AS bigint[]), CAST(:fence AS bigint[]))
   AS u (
     keep_permit, now, outcome, failure_class, message, provider_request_id, provider_model, input_tokens,
-    cached_tokens, output_tokens, reasoning_tokens, cost_micros, uncertain_micros, overage_micros, seq)
-WHERE a.seq = ANY (ARRAY[u.seq]) AND a.settled_at IS NULL
+    cached_tokens, output_tokens, reasoning_tokens, cost_micros, uncertain_micros, overage_micros, job, fence)
+WHERE a.job = ANY (ARRAY[u.job]) AND a.fence = u.fence AND a.settled_at IS NULL

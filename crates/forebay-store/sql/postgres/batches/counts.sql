@@ -1,3 +1,3 @@
 SELECT j.state, count(*)
-FROM batch_members m JOIN jobs j ON j.id = ANY (ARRAY[m.job_id])
+FROM batch_members m JOIN inputs n ON n.id = ANY (ARRAY[m.job_id]) JOIN jobs j ON j.seq = ANY (ARRAY[n.job])
 WHERE m.batch = ?1 GROUP BY j.state

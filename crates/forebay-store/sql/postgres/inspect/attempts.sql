@@ -4,6 +4,6 @@ SELECT a.id, a.generation, a.step, row_number() OVER (PARTITION BY a.generation,
        a.failure_class, a.message, a.input_tokens, a.cached_tokens, a.output_tokens, a.reasoning_tokens,
        a.reserved_input + a.reserved_output, a.reserved_micros, a.cost_micros, a.uncertain_micros, a.overage_micros,
        a.provider_request_id, a.provider_model, a.evidence
-FROM jobs j JOIN attempts a ON a.job = j.seq
-WHERE j.tenant = ?1 AND j.id = ?2
+FROM inputs n JOIN attempts a ON a.job = n.job
+WHERE n.tenant = ?1 AND n.id = ?2
 ORDER BY a.fence

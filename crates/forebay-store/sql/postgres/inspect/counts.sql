@@ -1,1 +1,1 @@
-SELECT state, count(*) FROM jobs WHERE CAST(?1 AS bigint) IS NULL OR tenant = ?1 GROUP BY state
+SELECT j.state, count(*) FROM inputs n JOIN jobs j ON j.seq = n.job WHERE CAST(?1 AS bigint) IS NULL OR n.tenant = ?1 GROUP BY j.state

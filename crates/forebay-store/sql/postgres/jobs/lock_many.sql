@@ -8,11 +8,11 @@ SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        i.created_at, j.updated_at, j.finished_at,
        i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
        CASE WHEN j.state = 'FAILED_TERMINAL' THEN (
-         SELECT r.id FROM inputs ri JOIN jobs r ON r.seq = ri.job
-         WHERE ri.replay_of = j.id ORDER BY ri.job DESC LIMIT 1
+         SELECT ri.id FROM inputs ri
+         WHERE ri.replay_of = i.id ORDER BY ri.job DESC LIMIT 1
        ) END AS replayed_by,
        j.model, j.step_input, j.step_output
-FROM jobs j JOIN inputs i ON i.job = ANY (ARRAY[j.seq])
-WHERE j.id = ANY (CAST(?1 AS uuid[]))
+FROM inputs i JOIN jobs j ON j.seq = ANY (ARRAY[i.job])
+WHERE i.id = ANY (CAST(?1 AS uuid[]))
 ORDER BY j.seq + 0
 FOR UPDATE OF j

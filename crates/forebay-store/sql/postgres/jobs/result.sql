@@ -1,3 +1,4 @@
 SELECT r.output, r.output_blob, r.provenance
-FROM results r JOIN jobs j ON j.seq = r.job AND j.generation = r.generation
-WHERE j.tenant = ?1 AND j.id = ?2
+FROM inputs n JOIN jobs j ON j.seq = n.job
+  JOIN results r ON r.job = j.seq AND r.generation = j.generation
+WHERE n.tenant = ?1 AND n.id = ?2

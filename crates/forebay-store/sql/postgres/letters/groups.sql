@@ -10,7 +10,7 @@ WHERE d.tenant = :tenant AND d.state = :state
   AND d.created_at >= :created_after AND d.created_at < :created_before
   -- Every wanted member of the metadata is there with its value.
   AND (CAST(:metadata AS text) = '{}' OR EXISTS (
-    SELECT 1 FROM jobs j JOIN inputs i ON i.job = j.seq
-    WHERE j.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))
+    SELECT 1 FROM inputs i
+    WHERE i.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))
 GROUP BY d.task, d.class
 ORDER BY count(*) DESC, d.task, d.class

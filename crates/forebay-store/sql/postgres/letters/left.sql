@@ -10,5 +10,5 @@ WHERE d.tenant = :tenant AND d.state IN ('open', :or_state) AND d.seq > :after
   AND d.created_at >= :created_after AND d.created_at < :created_before
   -- Every wanted member of the metadata is there with its value.
   AND (CAST(:metadata AS text) = '{}' OR EXISTS (
-    SELECT 1 FROM jobs j JOIN inputs i ON i.job = j.seq
-    WHERE j.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))
+    SELECT 1 FROM inputs i
+    WHERE i.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))

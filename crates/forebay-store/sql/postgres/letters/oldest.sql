@@ -14,7 +14,7 @@ CROSS JOIN LATERAL (
     AND d.created_at >= :created_after AND d.created_at < :created_before
     -- Every wanted member of the metadata is there with its value.
     AND (CAST(:metadata AS text) = '{}' OR EXISTS (
-      SELECT 1 FROM jobs j JOIN inputs i ON i.job = j.seq
-      WHERE j.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))
+      SELECT 1 FROM inputs i
+      WHERE i.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))
   ORDER BY d.seq LIMIT :limit) found
 ORDER BY found.seq LIMIT :limit

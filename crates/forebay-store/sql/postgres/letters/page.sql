@@ -11,8 +11,8 @@ WITH found AS MATERIALIZED (
     AND d.created_at >= :created_after AND d.created_at < :created_before
     -- Every wanted member of the metadata is there with its value.
     AND (CAST(:metadata AS text) = '{}' OR EXISTS (
-      SELECT 1 FROM jobs j JOIN inputs i ON i.job = j.seq
-      WHERE j.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))
+      SELECT 1 FROM inputs i
+      WHERE i.id = d.job_id AND searchable(i.metadata) @> searchable(:metadata)))
   ORDER BY d.seq DESC LIMIT :limit)
 SELECT d.seq, d.state, d.owner, d.updated_at,
        (SELECT count(*) FROM dead_letter_notes n WHERE n.job_id = d.job_id), r.*

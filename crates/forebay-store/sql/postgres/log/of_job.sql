@@ -2,6 +2,6 @@
 -- with their epochs. The plus sign keeps the planner from walking through all events of the tenant to find those of the
 -- job.
 SELECT seq, type, body FROM events
-WHERE +tenant = ?1 AND job = (SELECT seq FROM jobs WHERE id = ?2) AND seq > ?3
+WHERE +tenant = ?1 AND job = (SELECT job FROM inputs WHERE id = ?2) AND seq > ?3
   AND epoch <= (SELECT closed FROM log_epochs WHERE id = 1)
 ORDER BY epoch, seq LIMIT ?4

@@ -1,6 +1,6 @@
 INSERT INTO inputs (
-  job, body, blob, request_digest, document, idempotency_key, correlation_id, metadata, series_key,
+  job, id, tenant, body, blob, request_digest, document, idempotency_key, correlation_id, metadata, series_key,
   series_version, not_before, key_id, replay_of, batch, created_at)
 VALUES (
-  :job, :body, :blob, :request_digest, :document, :idempotency_key, :correlation_id, :metadata, :series_key,
+  :job, :id, :tenant, :body, :blob, :request_digest, :document, :idempotency_key, :correlation_id, :metadata, :series_key,
   :series_version, :not_before, :key_id, :replay_of, :batch, :created_at)

@@ -1,1 +1,2 @@
-SELECT seq FROM attempts WHERE job = (SELECT seq FROM jobs WHERE id = ?1) AND fence = ?2 AND id = ?3
+SELECT a.job FROM inputs i JOIN attempts a ON a.job = i.job
+WHERE i.id = ?1 AND a.fence = ?2 AND a.id = ?3

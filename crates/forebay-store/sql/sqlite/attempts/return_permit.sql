@@ -1,1 +1,1 @@
-UPDATE attempts SET permit_until = NULL WHERE seq = ?1
+UPDATE attempts SET permit_until = NULL WHERE job = ?1 AND fence = ?2

@@ -6,4 +6,4 @@ UPDATE attempts SET
   input_tokens = :input_tokens, cached_tokens = :cached_tokens,
   output_tokens = :output_tokens, reasoning_tokens = :reasoning_tokens,
   cost_micros = :cost_micros, uncertain_micros = :uncertain_micros, overage_micros = :overage_micros
-WHERE seq = :seq AND settled_at IS NULL
+WHERE job = :job AND fence = :fence AND settled_at IS NULL

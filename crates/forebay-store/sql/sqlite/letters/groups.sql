@@ -13,7 +13,7 @@ WHERE d.tenant = :tenant AND d.state = :state
   AND (:metadata = '{}' OR NOT EXISTS (
     SELECT 1 FROM json_each(:metadata) wanted
     WHERE NOT EXISTS (
-      SELECT 1 FROM jobs j, inputs i, json_each(coalesce(i.metadata, '{}')) has
-      WHERE j.id = d.job_id AND i.job = j.seq AND has.key = wanted.key AND has.value = wanted.value)))
+      SELECT 1 FROM inputs i, json_each(coalesce(i.metadata, '{}')) has
+      WHERE i.id = d.job_id AND has.key = wanted.key AND has.value = wanted.value)))
 GROUP BY d.task, d.class
 ORDER BY count(*) DESC, d.task, d.class

@@ -12,5 +12,5 @@ WHERE d.tenant = :tenant AND d.state IN ('open', :or_state) AND d.seq > :after
   AND (:metadata = '{}' OR NOT EXISTS (
     SELECT 1 FROM json_each(:metadata) wanted
     WHERE NOT EXISTS (
-      SELECT 1 FROM jobs j, inputs i, json_each(coalesce(i.metadata, '{}')) has
-      WHERE j.id = d.job_id AND i.job = j.seq AND has.key = wanted.key AND has.value = wanted.value)))
+      SELECT 1 FROM inputs i, json_each(coalesce(i.metadata, '{}')) has
+      WHERE i.id = d.job_id AND has.key = wanted.key AND has.value = wanted.value)))

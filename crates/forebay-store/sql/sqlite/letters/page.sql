@@ -13,8 +13,8 @@ WITH found AS MATERIALIZED (
     AND (:metadata = '{}' OR NOT EXISTS (
       SELECT 1 FROM json_each(:metadata) wanted
       WHERE NOT EXISTS (
-        SELECT 1 FROM jobs j, inputs i, json_each(coalesce(i.metadata, '{}')) has
-        WHERE j.id = d.job_id AND i.job = j.seq AND has.key = wanted.key AND has.value = wanted.value)))
+        SELECT 1 FROM inputs i, json_each(coalesce(i.metadata, '{}')) has
+        WHERE i.id = d.job_id AND has.key = wanted.key AND has.value = wanted.value)))
   ORDER BY d.seq DESC LIMIT :limit)
 SELECT d.seq, d.state, d.owner, d.updated_at,
        (SELECT count(*) FROM dead_letter_notes n WHERE n.job_id = d.job_id), r.*

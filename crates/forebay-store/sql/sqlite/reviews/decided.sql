@@ -1,5 +1,5 @@
 SELECT r.*, o.output, o.output_blob
-FROM review_records r LEFT JOIN jobs j ON j.id = r.job_id LEFT JOIN results o ON o.job = j.seq AND o.generation = r.generation
+FROM review_records r LEFT JOIN inputs n ON n.id = r.job_id LEFT JOIN jobs j ON j.seq = n.job LEFT JOIN results o ON o.job = j.seq AND o.generation = r.generation
 -- By persons: what a due time decided is nobody's judgement.
 WHERE r.tenant = :tenant AND r.decided_seq > :after AND r.decided_by IS NOT NULL
   AND (:task IS NULL OR r.task = :task)

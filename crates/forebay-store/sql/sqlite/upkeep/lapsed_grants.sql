@@ -1,4 +1,4 @@
 -- Open attempts keep their permit: rescue closes them first.
-SELECT seq FROM attempts
+SELECT job, fence FROM attempts
 WHERE permit_until <= ?1 AND settled_at IS NOT NULL
 LIMIT ?2

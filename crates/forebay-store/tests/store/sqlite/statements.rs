@@ -85,11 +85,11 @@ async fn what_runs_often_uses_its_partial_index() {
         ("upkeep/end_job_leases", "jobs_leases"),
         ("jobs/unfinished_of_key", "jobs_of_key"),
         ("jobs/release_ordering_key", "jobs_of_key"),
-        ("jobs/list", "jobs_of_tenant"),
+        ("jobs/list", "inputs_of_tenant"),
         ("inspect/ahead", "jobs_claimable"),
         ("inspect/lanes", "jobs_claimable"),
         ("inspect/pool_waiting", "jobs_claimable"),
-        ("inspect/recent_durations", "jobs_of_tenant"),
+        ("inspect/recent_durations", "inputs_of_tenant"),
         ("attempts/open", "attempts_of_job"),
         ("attempts/owned", "attempts_of_job"),
         ("claim/journal", "steps_of_job"),
@@ -144,16 +144,15 @@ async fn an_attempt_that_is_settled_is_closed_to_every_statement() {
     b.succeed(&claimed).await;
     let statement = |name: &str| fs::read_to_string(folder().join(name).with_extension("sql")).unwrap();
     let (fence, attempt) = (i64::try_from(claimed.fence).unwrap(), claimed.attempt_id.as_bytes());
-    let seq: i64 = connection
+    let number: i64 = connection
         .query_row(&statement("attempts/owned"), (job.as_bytes(), fence, attempt), |row| row.get(0))
         .expect("it is the holder's");
-    let number: i64 = connection.query_row("SELECT seq FROM jobs", (), |row| row.get(0)).unwrap();
     let open = connection.prepare(&statement("attempts/open")).unwrap().exists((number, fence)).unwrap();
     assert!(!open, "and is not open");
     let mut settle = connection.prepare(&statement("attempts/settle")).unwrap();
     let changed = settle
         .execute(rusqlite::named_params! {
-            ":seq": seq, ":keep_permit": false, ":now": 1, ":outcome": "unknown", ":failure_class": "internal",
+            ":job": number, ":fence": fence, ":keep_permit": false, ":now": 1, ":outcome": "unknown", ":failure_class": "internal",
             ":message": "again", ":provider_request_id": "r", ":provider_model": "m", ":input_tokens": 1,
             ":cached_tokens": 1, ":output_tokens": 1, ":reasoning_tokens": 1, ":cost_micros": 1,
             ":uncertain_micros": 1, ":overage_micros": 1,
@@ -173,10 +172,10 @@ async fn a_permit_that_is_live_again_stays() {
     b.claim_one().await;
     b.store().cancel(b.alpha, job, Actor::program()).await.unwrap();
     let sql = fs::read_to_string(folder().join("attempts/permit.sql")).unwrap();
-    let (seq, until): (i64, i64) = connection
-        .query_row("SELECT seq, permit_until FROM attempts", (), |row| Ok((row.get(0)?, row.get(1)?)))
-        .unwrap();
-    let lapsed = |at: i64| connection.prepare(&sql).unwrap().exists((seq, at)).unwrap();
+    let find = "SELECT job, fence, permit_until FROM attempts";
+    let (job, fence, until): (i64, i64, i64) =
+        connection.query_row(find, (), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    let lapsed = |at: i64| connection.prepare(&sql).unwrap().exists((job, fence, at)).unwrap();
     assert!(!lapsed(until - 1) && lapsed(until));
     b.finish().await;
 }
