@@ -95,6 +95,7 @@ CREATE TABLE jobs (
   uncertain_micros BIGINT  NOT NULL DEFAULT 0,
   updated_at       BIGINT  NOT NULL,
   id               UUID    NOT NULL,
+  batch            UUID,                    -- that it came with, or was taken into later
   revision         INTEGER NOT NULL,
   generation       INTEGER NOT NULL,
   step             INTEGER NOT NULL,
@@ -159,7 +160,6 @@ CREATE TABLE inputs (
   key_id          UUID,
   parent          UUID,
   replay_of       UUID,
-  batch           UUID,
   request_digest  BYTEA   NOT NULL,
   document        BYTEA,                   -- digest
   idempotency_key TEXT,
@@ -419,7 +419,7 @@ SELECT i.id, i.job AS seq, i.tenant, j.task, j.kind, j.revision,
        j.priority, j.pool, j.ordering_key, j.key_first,
        j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
        i.created_at, j.updated_at, j.finished_at,
-       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
+       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, j.batch,
        -- The latest job that does its work again, in accept order. Looked for where there can be one.
        CASE WHEN j.state = 'FAILED_TERMINAL' THEN (
          SELECT ri.id FROM inputs ri WHERE ri.replay_of = i.id ORDER BY ri.job DESC LIMIT 1

@@ -99,6 +99,7 @@ CREATE TABLE jobs (
   uncertain_micros INTEGER NOT NULL DEFAULT 0,
   updated_at      INTEGER NOT NULL,
   finished_at     INTEGER,
+  batch           BLOB,                    -- that it came with, or was taken into later
   -- Chains of OR: for IN with a list, SQLite makes a table of the list each time that a row is written.
   CHECK ((state = 'READY' OR state = 'RUNNING' OR state = 'WAITING' OR state = 'RETRY_SCHEDULED'
           OR state = 'REVIEW_REQUIRED') = (finished_at IS NULL)),
@@ -136,7 +137,6 @@ CREATE TABLE inputs (
   key_id          BLOB,
   parent          BLOB,
   replay_of       BLOB,
-  batch           BLOB,
   created_at      INTEGER NOT NULL,
   CHECK ((body IS NULL) <> (blob IS NULL))
 ) STRICT;
@@ -304,7 +304,7 @@ SELECT i.id, i.job AS seq, i.tenant, j.task, j.kind, j.revision,
        j.priority, j.pool, j.ordering_key, j.key_first,
        j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
        i.created_at, j.updated_at, j.finished_at,
-       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
+       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, j.batch,
        -- The latest job that does its work again, in accept order. Looked for where there can be one.
        CASE WHEN j.state = 'FAILED_TERMINAL' THEN (
          SELECT ri.id FROM inputs ri WHERE ri.replay_of = i.id ORDER BY ri.job DESC LIMIT 1

@@ -124,6 +124,7 @@ fn pending(tx: &Tx<'_>, tenant: i64) -> Result<Option<Pending>, StoreError> {
 }
 
 fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
+    let behind_key = behind_key(tx, job)?;
     let change = submit(&Submitted { now: tx.now, not_before: job.not_before, deadline: job.deadline });
     let record = JobRecord {
         id: job.id,
@@ -136,7 +137,7 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
         priority: job.priority,
         pool: job.first_step.pool.clone(),
         ordering_key: job.ordering_key.clone(),
-        behind_key: behind_key(tx, job)?,
+        behind_key,
         usage: JobUsage::default(),
         created_at: tx.now,
         updated_at: tx.now,
@@ -198,6 +199,7 @@ fn insert_job(tx: &Tx<'_>, record: &JobRecord, step: &NewStep) -> Result<(), Sto
             ":step_input": int(step.input_tokens),
             ":step_output": int(step.output_tokens),
             ":now": tx.now.as_millis(),
+            ":batch": record.batch.as_ref().map(|batch| batch.as_bytes()),
         },
     )?;
     if claimable {
@@ -226,7 +228,6 @@ fn insert_input(tx: &Tx<'_>, job: &NewJob, record: &JobRecord) -> Result<(), Sto
             ":not_before": job.not_before.map(|at| at.as_millis()),
             ":key_id": job.key_id.as_ref().map(|key| key.as_bytes()),
             ":replay_of": job.replay_of.as_ref().map(|job| job.as_bytes()),
-            ":batch": job.batch.as_ref().map(|batch| batch.as_bytes()),
             ":created_at": tx.now.as_millis(),
         },
     )?;

@@ -104,6 +104,7 @@ fn place(
     members: &[(u64, Member)],
     last: bool,
 ) -> Result<Placed, StoreError> {
+    lock(tx, batch)?;
     if tx.row(sql!("batches/is_filling"), [batch.as_bytes()], |_| Ok(()))?.is_none() {
         return Ok(Placed::Closed);
     }
@@ -115,6 +116,11 @@ fn place(
         fill(tx, tenant, batch)?;
     }
     Ok(Placed::Each(outcomes))
+}
+
+/// Nobody else changes the batch until the commit.
+fn lock(tx: &Tx<'_>, batch: BatchId) -> Result<(), StoreError> {
+    tx.row(sql!("batches/lock"), [batch.as_bytes()], |_| Ok(())).map(drop)
 }
 
 /// Takes one member in, unless that has happened already.
@@ -166,7 +172,12 @@ fn join(
         return Ok(());
     }
     if accepted.replayed {
+        // Whoever ends the job meanwhile is waited for, and found to have ended it.
+        if tx.job(accepted.job_id)?.is_none_or(|record| record.job.state.is_terminal()) {
+            return Ok(());
+        }
         tx.execute(sql!("batches/adopt"), (job, place.0))?;
+        tx.forget_job(accepted.job_id);
     }
     tx.execute(sql!("batches/add_open"), (place.0, 1))?;
     Ok(())
@@ -213,6 +224,7 @@ fn cancel(
     most: usize,
     by: &Actor,
 ) -> Result<Option<usize>, StoreError> {
+    lock(tx, batch)?;
     let Some(before) = one(tx, tenant, batch)? else {
         return Ok(None);
     };

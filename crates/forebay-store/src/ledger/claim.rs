@@ -361,13 +361,16 @@ fn head(c: &mut Columns<'_>) -> Result<Head, StoreError> {
 /// How many calls of a pool are in flight, how long it rests, and which tenant was served last. A pool that nothing was
 /// claimed from yet gets its row.
 fn pool(tx: &Tx<'_>, name: &str) -> Result<(u64, Timestamp, i64), StoreError> {
-    let pool = tx.row(sql!("claim/pool"), [name], |c| Ok((c.count()?, c.time()?, c.get()?)))?;
-    if let Some((calls, cooldown, turn)) = pool {
-        let noted = tx.tally(|tally| tally.calls_in(name));
-        return Ok((u64::saturating_add_signed(calls, noted), cooldown, turn));
+    let read = || tx.row(sql!("claim/pool"), [name], |c| Ok((c.count::<u64>()?, c.time()?, c.get()?)));
+    let mut pool = read()?;
+    if pool.is_none() {
+        tx.execute(sql!("claim/create_pool"), [name])?;
+        pool = read()?;
     }
-    tx.execute(sql!("claim/create_pool"), [name])?;
-    Ok((0, Timestamp::from_millis(0), 0))
+    let (calls, cooldown, turn) =
+        pool.ok_or_else(|| StoreError::Corrupt(format!("pool {name} is not in the store")))?;
+    let noted = tx.tally(|tally| tally.calls_in(name));
+    Ok((calls.saturating_add_signed(noted), cooldown, turn))
 }
 
 /// When the next queued job becomes due by time alone.

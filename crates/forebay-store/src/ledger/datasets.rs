@@ -42,6 +42,8 @@ impl<B: Backend> Datasets for Ledger<B> {
 }
 
 fn put(tx: &Tx<'_>, dataset: &NewDataset) -> Result<DatasetPut, StoreError> {
+    // One at a time for a tenant.
+    tx.row(sql!("tenants/lock"), [dataset.tenant], |_| Ok(()))?;
     let latest = find(tx, dataset.tenant, &dataset.name, None)?;
     let version = latest.as_ref().map_or(0, |latest| latest.version);
     if dataset.expected.is_some_and(|expected| expected != version) {

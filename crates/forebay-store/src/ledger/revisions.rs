@@ -44,6 +44,8 @@ fn page(tx: &Tx<'_>, before: Option<u32>, limit: usize) -> Result<RevisionPage, 
 }
 
 fn apply(tx: &Tx<'_>, revision: &NewRevision) -> Result<Applied, StoreError> {
+    // One at a time.
+    tx.row(sql!("meta/lock"), (), |_| Ok(()))?;
     let digest = Digest::of(revision.source.as_bytes());
     let before = match active(tx)? {
         Some(active) if active.info.digest == digest => return Ok(Applied::Already(active)),

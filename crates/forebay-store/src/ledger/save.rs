@@ -179,7 +179,11 @@ fn ended(tx: &Tx<'_>, record: &JobRecord, number: i64) -> Result<(), StoreError>
     tx.tally(|tally| tally.count_pending(record.tenant, -1));
     match (record.job.state, record.replay_of) {
         (State::FailedTerminal, _) => letters::open(tx, record, number)?,
-        (State::Cancelled, Some(original)) => letters::reopen(tx, original)?,
+        (State::Cancelled, Some(original)) => {
+            // Locked, since who deals with it may be changed by somebody else.
+            tx.job(original)?;
+            letters::reopen(tx, original)?;
+        }
         _ => {}
     }
     batches::job_ended(tx, record)?;

@@ -159,8 +159,6 @@ impl<'c> Tx<'c> {
         if session.only_reads() {
             return self.row(sql!("jobs/load"), [id.as_bytes()], job_record);
         }
-        // A number that was drawn before the row was locked may be smaller than that of its last event.
-        session.forget_numbers();
         let record = self.row(sql!("jobs/lock"), [id.as_bytes()], job_record)?;
         let known = KnownJob { record: record.clone(), unwritten: false };
         self.known.borrow_mut().jobs.insert(id, known);

@@ -11,8 +11,10 @@ use super::session::Session;
 use crate::StoreError;
 use crate::ledger::transaction::{Database, Tx};
 
+/// A read is planned for what it asks, each time: what a plan was made for once may have grown since.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
-    SET LOCAL statement_timeout = '30s'; SET LOCAL idle_in_transaction_session_timeout = '10s'";
+    SET LOCAL statement_timeout = '30s'; SET LOCAL idle_in_transaction_session_timeout = '10s'; \
+    SET LOCAL plan_cache_mode = force_custom_plan";
 
 /// A few connections that are taken in turn.
 #[derive(Clone)]
@@ -58,7 +60,7 @@ impl Readers {
                 Some(session) => (session, false),
                 None => (Session::open(&self.target)?, true),
             };
-            session.begin(true);
+            session.begin(0);
             match session.block_on(session.command(BEGIN)) {
                 Ok(()) => return Ok(session),
                 Err(error) if fresh => return Err(error),

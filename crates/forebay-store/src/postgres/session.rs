@@ -2,8 +2,7 @@
 //! each statement once for all its rows.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
@@ -20,8 +19,9 @@ use crate::ledger::columns::{self, Columns};
 use crate::ledger::statement::Statement;
 use crate::ledger::values::Params;
 
-/// Numbers of the log that are drawn at once.
-const NUMBERS: i64 = 16;
+/// Numbers of the log that are drawn at once, at least and at most.
+const NUMBERS: usize = 16;
+const MOST_NUMBERS: usize = 1_024;
 
 /// A connection with what was prepared on it.
 pub struct Session {
@@ -30,7 +30,9 @@ pub struct Session {
     runtime: Option<Runtime>,
     prepared: RefCell<HashMap<&'static str, Ready>>,
     deferred: RefCell<Vec<Deferred>>,
-    numbers: RefCell<Range<i64>>,
+    numbers: RefCell<VecDeque<i64>>,
+    /// Numbers that the transaction may want in all.
+    wanted: Cell<usize>,
     only_reads: Cell<bool>,
 }
 
@@ -74,7 +76,8 @@ impl Session {
             runtime: Some(runtime),
             prepared: RefCell::default(),
             deferred: RefCell::default(),
-            numbers: RefCell::new(0..0),
+            numbers: RefCell::default(),
+            wanted: Cell::new(NUMBERS),
             only_reads: Cell::new(false),
         })
     }
@@ -100,46 +103,41 @@ impl Session {
         self.only_reads.get()
     }
 
-    /// Nothing is left of the transaction before; the next one is of that kind.
-    pub(super) fn begin(&self, only_reads: bool) {
-        self.only_reads.set(only_reads);
+    /// Nothing is left of the transaction before. The next one runs so many verbs; none, where it only reads.
+    pub(super) fn begin(&self, verbs: usize) {
+        self.only_reads.set(verbs == 0);
+        self.wanted.set((2 * verbs).clamp(NUMBERS, MOST_NUMBERS));
         self.deferred.borrow_mut().clear();
         self.forget_numbers();
     }
 
-    /// Keeps numbers of the log that were drawn for this transaction after it locked its rows.
-    pub(super) fn keep_numbers(&self, numbers: Range<i64>) {
-        self.numbers.replace(numbers);
-    }
-
-    /// Leaves drawn numbers unused.
-    pub fn forget_numbers(&self) {
-        self.numbers.replace(0..0);
+    /// Leaves drawn numbers unused: whatever locks a row after they were drawn may come to one whose last event has a
+    /// higher number.
+    fn forget_numbers(&self) {
+        self.numbers.borrow_mut().clear();
     }
 
     /// The next number of the log.
     pub fn next_number(&self) -> Result<i64, StoreError> {
-        if let Some(number) = self.numbers.borrow_mut().next() {
+        if let Some(number) = self.numbers.borrow_mut().pop_front() {
             return Ok(number);
         }
-        let numbers = self.block_on(self.draw(NUMBERS))?;
-        self.keep_numbers(numbers);
-        self.numbers
-            .borrow_mut()
-            .next()
-            .ok_or_else(|| StoreError::Corrupt("the log gave no number".to_owned()))
+        let numbers = self.block_on(self.draw(self.wanted.get()))?;
+        let mut kept = self.numbers.borrow_mut();
+        kept.extend(numbers);
+        kept.pop_front().ok_or_else(|| StoreError::Corrupt("the log gave no number".to_owned()))
     }
 
-    /// Draws that many numbers that follow each other.
-    pub(super) async fn draw(&self, many: i64) -> Result<Range<i64>, StoreError> {
+    async fn draw(&self, many: usize) -> Result<Vec<i64>, StoreError> {
+        let many = i64::try_from(many).unwrap_or(i64::MAX);
         let rows = self.query(postgres_sql!("log/draw"), vec![Owned::Int(many)]).await?;
-        let last: i64 = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
-        Ok(last - many + 1..last + 1)
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
     /// Runs a statement now; says how many rows it changed.
     pub fn execute(&self, sql: &'static Statement, params: &impl Params) -> Result<usize, StoreError> {
         self.flush()?;
+        self.forget_numbers();
         self.block_on(async {
             let ready = self.ready(sql).await?;
             let values = in_order(sql, &ready, params)?;
@@ -172,6 +170,7 @@ impl Session {
 
     fn rows_of(&self, sql: &'static Statement, params: &impl Params) -> Result<Vec<Row>, StoreError> {
         self.flush()?;
+        self.forget_numbers();
         self.block_on(async {
             let ready = self.ready(sql).await?;
             let values = in_order(sql, &ready, params)?;
@@ -217,12 +216,14 @@ impl Session {
         self.block_on(self.ready(sql))
     }
 
-    /// Writes what waits, in the order in which each statement was first asked for, without waiting between them.
+    /// Writes what waits, in the order in which each statement was first asked for, without waiting between them. Steps
+    /// that are left come first: they are copied from the rows of jobs, which then move on.
     pub fn flush(&self) -> Result<(), StoreError> {
-        let deferred = self.deferred.take();
+        let mut deferred = self.deferred.take();
         if deferred.is_empty() {
             return Ok(());
         }
+        deferred.sort_by_key(|waiting| waiting.sql.name != "steps/finish");
         self.block_on(async {
             if deferred.iter().any(|waiting| waiting.sql.name == "log/append") {
                 epoch::stamp(self).await?;

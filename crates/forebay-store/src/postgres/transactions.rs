@@ -146,7 +146,7 @@ struct Begun {
 
 /// Begins a transaction, and reads and locks what the verbs are about: one message to the server, one answer.
 async fn begin(session: &Session, group: &[Box<dyn Verb>]) -> Result<Begun, StoreError> {
-    session.begin(false);
+    session.begin(group.len());
     let needs = Needed::by(group);
     let (_, jobs, attempts, keys, now) = tokio::try_join!(
         session.command(BEGIN),

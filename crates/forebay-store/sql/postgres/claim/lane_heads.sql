@@ -13,7 +13,7 @@ SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        j.priority, j.pool, j.ordering_key, j.key_first,
        j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
        i.created_at, j.updated_at, j.finished_at,
-       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
+       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, j.batch,
        CAST(NULL AS uuid) AS replayed_by,
        j.model, j.step_input, j.step_output
 FROM front j JOIN inputs i ON i.job = ANY (ARRAY[j.seq])

@@ -6,7 +6,7 @@ SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        j.priority, j.pool, j.ordering_key, j.key_first,
        j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
        i.created_at, j.updated_at, j.finished_at,
-       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, i.batch,
+       i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, j.batch,
        CASE WHEN j.state = 'FAILED_TERMINAL' THEN (
          SELECT ri.id FROM inputs ri
          WHERE ri.replay_of = i.id ORDER BY ri.job DESC LIMIT 1

@@ -133,8 +133,8 @@ pub const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "a job that has not ended knows that it is a member",
-        "SELECT hex(m.job_id) FROM batch_members m JOIN jobs j ON j.id = m.job_id JOIN inputs i ON i.job = j.seq
-         WHERE j.finished_at IS NULL AND i.batch IS NULL",
+        "SELECT hex(m.job_id) FROM batch_members m JOIN jobs j ON j.id = m.job_id 
+         WHERE j.finished_at IS NULL AND j.batch IS NULL",
     ),
 ];
 

@@ -1,0 +1,1 @@
+SELECT id FROM batches WHERE id = ?1

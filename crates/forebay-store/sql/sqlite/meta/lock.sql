@@ -1,0 +1,1 @@
+SELECT id FROM meta WHERE id = 1

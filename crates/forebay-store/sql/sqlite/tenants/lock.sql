@@ -1,0 +1,1 @@
+SELECT id FROM tenants WHERE id = ?1
