@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Connection, Socket};
+use tokio_postgres::{Client, Config, Connection, Socket};
 
 use super::target::{Target, Trust};
 use super::tls::{Stream, Tls};
@@ -15,6 +15,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The half of a connection that moves bytes: a future that somebody has to run.
 pub type Link = Connection<Socket, Stream>;
+
+/// What a connection was marked with; nothing where somebody in between has made it.
+pub(super) const ASK_FOR_MARK: &str = "SELECT current_setting('forebay.session', true)";
 
 /// Why there is no connection. It names server, database, user and the fix, and never the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,8 +41,22 @@ pub struct ConnectError {
 ///
 /// When nobody answers, nobody may be believed, or we are not let in.
 pub async fn connect(target: &Target) -> Result<(Client, Link), ConnectError> {
-    let refuse = |problem: Problem| problem.of(target);
+    connect_with(target, target.config.clone()).await
+}
+
+/// Connects, and leaves a mark on the server's connection, by which one can tell it from another. A pooler that stands
+/// in between does not pass it on, or refuses it; then there is none.
+pub(super) async fn marked(target: &Target, mark: &str) -> Result<(Client, Link), ConnectError> {
     let mut config = target.config.clone();
+    config.options(format!("-c forebay.session={mark}"));
+    match connect_with(target, config).await {
+        Err(refusal) if refusal.problem.contains("startup parameter") => connect(target).await,
+        connected => connected,
+    }
+}
+
+async fn connect_with(target: &Target, mut config: Config) -> Result<(Client, Link), ConnectError> {
+    let refuse = |problem: Problem| problem.of(target);
     if let Some(path) = &target.password_file {
         let text = tokio::fs::read_to_string(path).await.map_err(|error| {
             let problem = format!("the password file {} can't be read: {error}", path.display());

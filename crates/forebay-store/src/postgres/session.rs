@@ -1,5 +1,9 @@
 //! One connection, driven by the thread that uses it. Reads run at once; writes of single rows wait and go out together,
 //! each statement once for all its rows.
+//!
+//! Where a pooler stands in between, each transaction may have another connection of the server, on which a prepared
+//! statement's name means nothing, or what another process means by it. A session finds that out when it connects, and
+//! then sends statements whole and without names.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -8,8 +12,8 @@ use std::sync::Arc;
 use futures_util::TryStreamExt as _;
 use futures_util::future::try_join_all;
 use tokio::runtime::Runtime;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Row, Statement as Prepared};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement as Prepared};
 
 use super::text::Text;
 use super::types::{Column, Owned};
@@ -28,6 +32,9 @@ pub struct Session {
     client: Client,
     /// Taken when the session is dropped.
     runtime: Option<Runtime>,
+    /// Whether what is prepared stays on the connection.
+    keeps_names: bool,
+    in_transaction: Cell<bool>,
     prepared: RefCell<HashMap<&'static str, Ready>>,
     deferred: RefCell<Vec<Deferred>>,
     numbers: RefCell<VecDeque<i64>>,
@@ -39,9 +46,25 @@ pub struct Session {
 /// A statement that this connection knows.
 #[derive(Clone)]
 struct Ready {
-    prepared: Prepared,
+    call: Call,
     /// The names of its parameters, by number; none where they are given by position.
     names: Arc<[String]>,
+}
+
+/// How a statement is run.
+#[derive(Clone)]
+enum Call {
+    ByName(Prepared),
+    Whole { sql: Arc<str>, params: Arc<[Type]> },
+}
+
+impl Call {
+    fn params(&self) -> &[Type] {
+        match self {
+            Call::ByName(prepared) => prepared.params(),
+            Call::Whole { params, .. } => params,
+        }
+    }
 }
 
 /// How many rows a write changes.
@@ -67,13 +90,18 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| StoreError::Unavailable(format!("no loop for a connection: {error}")))?;
-        let (client, link) =
-            runtime.block_on(connect(target)).map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let mark = format!("{:016x}", rand::random::<u64>());
+        let (client, link) = runtime
+            .block_on(connect::marked(target, &mark))
+            .map_err(|error| StoreError::Unavailable(error.to_string()))?;
         // What goes wrong on the link is told to whoever waits for an answer.
         runtime.spawn(link);
+        let keeps_names = runtime.block_on(has_mark(&client, &mark))?;
         Ok(Self {
             client,
             runtime: Some(runtime),
+            keeps_names,
+            in_transaction: Cell::new(false),
             prepared: RefCell::default(),
             deferred: RefCell::default(),
             numbers: RefCell::default(),
@@ -95,6 +123,11 @@ impl Session {
 
     /// Runs statements without parameters and without an answer, divided by semicolons.
     pub(super) async fn command(&self, sql: &str) -> Result<(), StoreError> {
+        match sql {
+            "COMMIT" | "ROLLBACK" => self.in_transaction.set(false),
+            begin if begin.starts_with("BEGIN") => self.in_transaction.set(true),
+            _ => {}
+        }
         Ok(self.client.batch_execute(sql).await?)
     }
 
@@ -141,7 +174,7 @@ impl Session {
         self.block_on(async {
             let ready = self.ready(sql).await?;
             let values = in_order(sql, &ready, params)?;
-            let changed = self.client.execute_raw(&ready.prepared, &values).await?;
+            let changed = self.write_with(&ready, &values).await?;
             Ok(usize::try_from(changed).unwrap_or(usize::MAX))
         })
     }
@@ -189,7 +222,25 @@ impl Session {
     }
 
     async fn rows_with(&self, ready: &Ready, values: &[impl ToSql]) -> Result<Vec<Row>, StoreError> {
-        Ok(self.client.query_raw(&ready.prepared, values).await?.try_collect().await?)
+        let rows = match &ready.call {
+            Call::ByName(prepared) => self.client.query_raw(prepared, values).await?,
+            Call::Whole { sql, params } => {
+                self.client.query_typed_raw(sql, values.iter().zip(params.iter().cloned())).await?
+            }
+        };
+        Ok(rows.try_collect().await?)
+    }
+
+    async fn write_with(&self, ready: &Ready, values: &[impl ToSql + Sync]) -> Result<u64, StoreError> {
+        match &ready.call {
+            Call::ByName(prepared) => Ok(self.client.execute_raw(prepared, values).await?),
+            Call::Whole { sql, params } => {
+                let typed = values.iter().zip(params.iter());
+                let typed: Vec<_> =
+                    typed.map(|(value, ty)| (value as &(dyn ToSql + Sync), ty.clone())).collect();
+                Ok(self.client.execute_typed(sql, &typed).await?)
+            }
+        }
     }
 
     /// Has a row written with the next flush. A statement that waits already takes it along.
@@ -237,8 +288,8 @@ impl Session {
     async fn send(&self, waiting: &Deferred) -> Result<(), StoreError> {
         let ready = self.ready(waiting.sql).await?;
         let columns = waiting.rows.first().map_or(0, Vec::len);
-        let columns = (0..columns).map(|index| Column { rows: &waiting.rows, index });
-        let written = self.client.execute_raw(&ready.prepared, columns).await?;
+        let columns: Vec<_> = (0..columns).map(|index| Column { rows: &waiting.rows, index }).collect();
+        let written = self.write_with(&ready, &columns).await?;
         if waiting.expected == Rows::Any || written == waiting.rows.len() as u64 {
             return Ok(());
         }
@@ -251,14 +302,30 @@ impl Session {
             return Ok(ready.clone());
         }
         let text = Text::of(sql.postgres);
-        let prepared = self.client.prepare(&text.sql).await.map_err(|error| {
-            let error = StoreError::from(error);
+        let call = match self.keeps_names {
+            true => self.client.prepare(&text.sql).await.map(Call::ByName).map_err(StoreError::from),
+            false => self.whole(&text.sql).await,
+        };
+        let call = call.inspect_err(|error| {
             tracing::debug!(statement = sql.name, %error, "a statement could not be prepared");
-            error
         })?;
-        let ready = Ready { prepared, names: text.names.into() };
+        let ready = Ready { call, names: text.names.into() };
         self.prepared.borrow_mut().insert(sql.name, ready.clone());
         Ok(ready)
+    }
+
+    /// A statement with the types of its parameters, which the server tells when the statement is prepared under a
+    /// name. That name is gone before another transaction may meet it.
+    async fn whole(&self, sql: &str) -> Result<Call, StoreError> {
+        let is_alone = !self.in_transaction.get();
+        if is_alone {
+            self.command("BEGIN").await?;
+        }
+        let params = self.client.prepare(sql).await.map(|prepared| prepared.params().into());
+        if is_alone {
+            self.command("COMMIT").await?;
+        }
+        Ok(Call::Whole { sql: sql.into(), params: params? })
     }
 }
 
@@ -271,9 +338,18 @@ impl Drop for Session {
     }
 }
 
+/// Whether the server's connection is the one that was made for us.
+async fn has_mark(client: &Client, mark: &str) -> Result<bool, StoreError> {
+    let answer = client.simple_query(connect::ASK_FOR_MARK).await?;
+    Ok(answer.iter().any(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0) == Some(mark),
+        _ => false,
+    }))
+}
+
 /// The values of parameters by number, however they are given.
 fn in_order(sql: &Statement, ready: &Ready, params: &impl Params) -> Result<Vec<Owned>, StoreError> {
-    let mut values = vec![Owned::Null; ready.prepared.params().len()];
+    let mut values = vec![Owned::Null; ready.call.params().len()];
     let mut next = 0;
     let mut unknown = None;
     params.each(&mut |name, value| {

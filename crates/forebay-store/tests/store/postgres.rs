@@ -1,23 +1,28 @@
-//! PostgreSQL: put through every case, each with a database of its own on a real server.
+//! PostgreSQL: put through every case, each with a database of its own on a real server; and again through PgBouncer,
+//! which gives each transaction another connection.
 
 mod database;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use forebay_store::postgres::{PostgresStore, Settings};
+use forebay_store::postgres::{PostgresStore, Settings, Target};
 use forebay_store::{ManualClock, Store, StoreError};
 
 use crate::bundle::Backend;
 use crate::conformance::cases;
 use crate::sqlite::audit::FAULTS;
-use database::Database;
+use database::{Database, Pooled};
+
+async fn opened(target: Target, clock: Arc<ManualClock>) -> Result<Arc<dyn Store>, StoreError> {
+    let settings = Settings { clock: Some(clock), ..Settings::of(target) };
+    Ok(Arc::new(PostgresStore::open(settings).await?))
+}
 
 #[async_trait]
 impl Backend for Database {
     async fn open(&self, clock: Arc<ManualClock>) -> Result<Arc<dyn Store>, StoreError> {
-        let settings = Settings { clock: Some(clock), ..Settings::of(self.target()) };
-        Ok(Arc::new(PostgresStore::open(settings).await?))
+        opened(self.target(), clock).await
     }
 
     async fn audit(&self) -> Vec<String> {
@@ -25,8 +30,25 @@ impl Backend for Database {
     }
 }
 
+#[async_trait]
+impl Backend for Pooled {
+    async fn open(&self, clock: Arc<ManualClock>) -> Result<Arc<dyn Store>, StoreError> {
+        opened(self.target(), clock).await
+    }
+
+    async fn audit(&self) -> Vec<String> {
+        self.database.audit().await
+    }
+}
+
 mod conformance {
     use super::*;
 
     cases!(Database::new());
+}
+
+mod pooled {
+    use super::*;
+
+    cases!(Pooled::new());
 }

@@ -12,6 +12,7 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 /// Where the server is that `scripts/services start postgres` has started.
 const SERVER: &str = "FOREBAY_TEST_POSTGRES";
+const POOLER: &str = "FOREBAY_TEST_PGBOUNCER";
 
 static MADE: AtomicUsize = AtomicUsize::new(0);
 /// A database with all tables and no rows, which others are copied from.
@@ -127,15 +128,43 @@ fn drop_what_is_left() {
     }
 }
 
-/// The server's URL.
-pub fn server() -> String {
-    std::env::var(SERVER).unwrap_or_else(|_| {
-        panic!("{SERVER} is not set: run scripts/services start, then eval \"$(scripts/services env)\"")
-    })
+/// A database with PgBouncer before it.
+pub struct Pooled {
+    pub database: Database,
+}
+
+impl Pooled {
+    pub fn new() -> Self {
+        Self { database: Database::new() }
+    }
+
+    pub fn target(&self) -> Target {
+        Target::parse(&of_server(POOLER, &self.database.name)).unwrap()
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        // Before its connections to the database are ended without its doing.
+        for command in ["KILL", "RESUME"] {
+            run(&of_server(POOLER, "pgbouncer"), &format!("{command} {}", self.database.name));
+        }
+    }
+}
+
+/// The URL of the server itself.
+fn server() -> String {
+    url_of("postgres")
 }
 
 fn url_of(database: &str) -> String {
-    let server = server();
+    of_server(SERVER, database)
+}
+
+fn of_server(variable: &str, database: &str) -> String {
+    let server = std::env::var(variable).unwrap_or_else(|_| {
+        panic!("{variable} is not set: run scripts/services start, then eval \"$(scripts/services env)\"")
+    });
     let (place, _) = server.rsplit_once('/').expect("the URL names a database");
     format!("{place}/{database}")
 }
