@@ -138,6 +138,11 @@ async fn keys_that_are_refused_are_named_with_the_setting() {
         (credentials("AKIANOBODY"), "InvalidAccessKeyId", "blobs_credentials"),
         (forged, "SignatureDoesNotMatch", "blobs_credentials"),
         (good.replace("[default]", "[writer]").replace("[reader]", "[default]"), "AccessDenied", "put"),
+        (
+            good.replace("\n[reader]", "\naws_session_token = forged\n[reader]"),
+            "InvalidToken",
+            "blobs_credentials",
+        ),
     ] {
         std::fs::write(&file, keys).unwrap();
         for failed in [unavailable(blobs.put(b"content".to_vec()).await), unavailable(probe(&blobs).await)] {

@@ -171,10 +171,11 @@ fn region(given: &Given) -> Result<String, Refusal> {
 fn credentials(given: &Given) -> Result<KeySource, Refusal> {
     match given.text().map(|text| (text, text.strip_prefix("file:"))) {
         Some(("environment", _)) => Ok(KeySource::Environment),
+        Some(("role", _)) => Ok(KeySource::Role),
         Some((_, Some(path))) if !path.is_empty() => Ok(KeySource::File(PathBuf::from(path))),
         _ => {
-            let fix = "write \"environment\" for AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or \"file:PATH\" for a \
-                       credentials file as the tools of AWS have it; the keys themselves never stand here";
+            let fix = "write \"environment\" for AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, \"file:PATH\" for a \
+                       credentials file as the tools of AWS have it, or \"role\" for the role that AWS gives to this machine; the keys themselves never stand here";
             Err(("this names no place where keys are".to_owned(), fix.to_owned()))
         }
     }

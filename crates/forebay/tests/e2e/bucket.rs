@@ -76,7 +76,7 @@ impl Bucket {
 
 fn start(home: &Home, provider: &str, environment: &[(&str, String)]) -> Result<Server, String> {
     let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    Server::try_start(home, provider, &environment)
+    Server::try_start(home, provider, &environment).map_err(|said| said + &log(home))
 }
 
 /// What the server wrote to its log.
@@ -217,10 +217,38 @@ async fn a_bucket_that_can_not_be_used_is_refused_at_the_start() {
         let mut environment = bucket.environment();
         environment.push(wrong);
         let said = start(&home, &sim.base_url(), &environment).err().expect("it does not start");
-        assert_eq!(said, "", "{says}");
-        let log = log(&home);
-        assert!(log.contains("blobs can't be kept: the bucket `forebay") && log.contains(says), "{log}");
+        assert!(said.contains("blobs can't be kept: the bucket `forebay") && said.contains(says), "{said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keys_may_be_those_of_the_containers_role() {
+    let (home, bucket) = (Home::new(), Bucket::new());
+    let sim = simulator(&json!({})).await;
+    let text = std::fs::read_to_string(&bucket.keys).unwrap();
+    let (_, role) = text.split_once("[role]\n").unwrap();
+    let line = |at: usize| role.lines().nth(at).unwrap().rsplit(' ').next().unwrap();
+    let keys = json!({
+        "AccessKeyId": line(0), "SecretAccessKey": line(1), "Token": line(2), "Expiration": "2199-01-01T00:00:00Z",
+    });
+    let give = move |headers: axum::http::HeaderMap| async move {
+        assert_eq!(headers["authorization"], "of-the-container");
+        axum::Json(keys)
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://{}/keys", listener.local_addr().unwrap());
+    let router = axum::Router::new().route("/keys", axum::routing::get(give));
+    let giving = tokio::spawn(async move { axum::serve(listener, router).await });
+    let token = home.path().join("token");
+    std::fs::write(&token, "of-the-container").unwrap();
+    let mut environment = bucket.environment();
+    environment.push(("FOREBAY_BLOBS_CREDENTIALS", "role".to_owned()));
+    environment.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri));
+    environment.push(("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token.display().to_string()));
+    let server = start(&home, &sim.base_url(), &environment).unwrap();
+    server.upload("a document").await;
+    assert_eq!(bucket.count().await, 1);
+    giving.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,6 +14,11 @@ pub(super) fn is_absent(error: &object_store::Error) -> bool {
         && said(error).is_none_or(|said| said.code == "NoSuchKey")
 }
 
+/// Whether the service refused without a word why, as it must where an answer has no body.
+pub(super) fn is_silent_refusal(error: &object_store::Error) -> bool {
+    innermost(error).starts_with("Server returned non-2xx status code: 4") && said(error).is_none()
+}
+
 /// A failure of the service, of the way to it, or of its settings. All of them may be over the next time.
 pub(super) fn failed(bucket: &S3Bucket, error: &object_store::Error) -> StoreError {
     let problem = match said(error) {

@@ -89,7 +89,6 @@ impl S3Blobs {
             .with_bucket_name(&bucket.name)
             .with_region(&bucket.region)
             .with_virtual_hosted_style_request(bucket.in_host)
-            .with_credentials(std::sync::Arc::new(bucket.keys.clone()))
             .with_http_connector(Transport::new(http, limits.answer))
             // Some services have no bulk deletion.
             .with_disable_bulk_delete(true)
@@ -105,7 +104,8 @@ impl S3Blobs {
         if let Some(endpoint) = &bucket.endpoint {
             builder = builder.with_endpoint(with_host(endpoint, bucket.in_host.then_some(&bucket.name)));
         }
-        let client = builder.build().map_err(|error| failed::failed(&bucket, &error))?;
+        let client =
+            bucket.keys.applied_to(builder).build().map_err(|error| failed::failed(&bucket, &error))?;
         Ok(Self { bucket, client, limits })
     }
 
@@ -139,11 +139,7 @@ impl S3Blobs {
                 let is_young = age(SystemTime::from(found.last_modified)) < RENEWED_AFTER;
                 Ok(found.size == length as u64 && is_young)
             }
-            Err(
-                object_store::Error::NotFound { .. }
-                | object_store::Error::PermissionDenied { .. }
-                | object_store::Error::Unauthenticated { .. },
-            ) => Ok(false),
+            Err(error) if failed::is_silent_refusal(&error) => Ok(false),
             Err(error) => Err(error),
         }
     }

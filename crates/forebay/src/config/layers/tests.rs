@@ -160,6 +160,12 @@ fn blobs_are_beside_the_database_in_another_folder_or_in_a_bucket() {
 }
 
 #[test]
+fn keys_may_be_those_of_a_role() {
+    let found = bucket("blobs = \"s3://docs\"\nblobs_credentials = \"role\"", &no_variables);
+    assert_eq!(found.keys, KeySource::Role);
+}
+
+#[test]
 fn a_buckets_name_stands_in_the_host_at_aws_or_where_it_is_asked_for() {
     for (text, in_host) in [
         ("blobs = \"s3://docs\"", true),
@@ -208,7 +214,7 @@ fn what_is_wrong_about_blobs_is_said_without_what_may_be_a_key() {
     forebay.toml:4: blobs_addressing = "host": not one of the words that it may be
       fix: write one of auto, path, virtual
     forebay.toml:5: blobs_credentials = (not shown): this names no place where keys are
-      fix: write "environment" for AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "file:PATH" for a credentials file as the tools of AWS have it; the keys themselves never stand here
+      fix: write "environment" for AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "file:PATH" for a credentials file as the tools of AWS have it, or "role" for the role that AWS gives to this machine; the keys themselves never stand here
     "#);
     for (text, problem) in [
         ("blobs = \"/mnt/b\"", "neither a folder nor a bucket"),
