@@ -2,6 +2,7 @@
 //! emptied and used again; those of an earlier run are dropped at the side.
 #![allow(clippy::disallowed_methods, reason = "a test has no tasks whose end somebody waits for")]
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,6 +69,16 @@ impl Database {
 
     pub fn target(&self) -> Target {
         Target::parse(&url_of(&self.name)).unwrap()
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A database, reached at another address than the server's.
+    pub fn target_of(name: &str, at: SocketAddr) -> Target {
+        let url = url_of(name).replace(&address().to_string(), &at.to_string());
+        Target::parse(&url).unwrap()
     }
 
     /// The sentences that do not hold, with the first row that breaks each.
@@ -155,6 +166,13 @@ impl Drop for Pooled {
 /// The URL of the server itself.
 fn server() -> String {
     url_of("postgres")
+}
+
+/// Where the server listens.
+pub fn address() -> SocketAddr {
+    let server = server();
+    let place = server.split(['@', '/']).find(|part| part.contains(':') && !part.ends_with(':'));
+    place.expect("host and port").parse().expect("a numeric address")
 }
 
 fn url_of(database: &str) -> String {
