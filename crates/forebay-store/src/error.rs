@@ -32,6 +32,9 @@ pub enum StoreError {
     /// The ledger or the blob store can't work at the moment: disk full, read-only, closing, out of reach.
     #[error("the store is not available at the moment: {0}")]
     Unavailable(String),
+    /// A commit was sent and nobody can say what became of it: nothing is done about it by itself.
+    #[error("whether it was written is not known: {0}")]
+    Unknown(String),
     /// Another process was faster: the store tries again by itself.
     #[error("another process was faster: {0}")]
     Raced(String),

@@ -80,6 +80,9 @@ impl<T: Send, F: FnMut(&Tx<'_>) -> Result<T, StoreError> + Send> Verb for Waitin
 
 /// Runs verbs as one transaction.
 pub trait Transactions: Send {
+    /// Whether the database can be spoken to: where it can't, no verb is tried.
+    fn reach(&mut self) -> Result<(), StoreError>;
+
     /// Runs them in order, and then, where they are welcome, the claims of those who stand by for what the verbs made
     /// claimable. On an error nothing of it remains.
     fn run(&mut self, group: &mut [Box<dyn Verb>], standing: Option<&Board>)
@@ -173,6 +176,12 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".to_owned())
 }
 
+fn refuse(group: &mut Vec<Box<dyn Verb>>, error: &StoreError) {
+    for verb in group.drain(..) {
+        verb.answer(Err(error.clone()));
+    }
+}
+
 /// Who has lost every race may win the next one.
 fn told(error: StoreError) -> StoreError {
     match error {
@@ -198,7 +207,10 @@ struct Clerk<T> {
 
 impl<T: Transactions> Clerk<T> {
     fn commit(&mut self, group: &mut Vec<Box<dyn Verb>>) {
-        self.commit_with(group, Standing::Welcome);
+        match self.transactions.reach() {
+            Ok(()) => self.commit_with(group, Standing::Welcome),
+            Err(error) => refuse(group, &error),
+        }
     }
 
     fn commit_with(&mut self, group: &mut Vec<Box<dyn Verb>>, standing: Standing) {
@@ -213,15 +225,23 @@ impl<T: Transactions> Clerk<T> {
                 }
                 self.board.announce(news);
             }
+            // To try again could do it twice.
+            Err(error @ StoreError::Unknown(_)) => refuse(group, &error),
             Err(_) if standing == Standing::Welcome => self.commit_with(group, Standing::NotNow),
-            Err(error) if group.len() == 1 => {
-                for verb in group.drain(..) {
-                    verb.answer(Err(told(error.clone())));
-                }
-            }
-            Err(_) => {
-                for verb in std::mem::take(group) {
-                    self.commit_with(&mut vec![verb], Standing::NotNow);
+            Err(error) if group.len() == 1 => refuse(group, &told(error)),
+            Err(_) => self.commit_one_by_one(std::mem::take(group)),
+        }
+    }
+
+    fn commit_one_by_one(&mut self, group: Vec<Box<dyn Verb>>) {
+        let mut left = group.into_iter();
+        while let Some(verb) = left.next() {
+            let mut alone = vec![verb];
+            match self.transactions.reach() {
+                Ok(()) => self.commit_with(&mut alone, Standing::NotNow),
+                Err(error) => {
+                    alone.extend(left.by_ref());
+                    refuse(&mut alone, &error);
                 }
             }
         }

@@ -43,22 +43,22 @@ impl Closer {
 }
 
 fn close(target: &Target, session: &mut Option<Session>) -> Result<(), StoreError> {
-    let open = match session.take().filter(|session| !session.is_closed()) {
-        Some(session) => session,
-        None => Session::open(target)?,
-    };
-    let done = open.block_on(epoch::close(&open));
-    match done {
-        // Somebody holds an epoch open: what was closed before can be read all the same.
-        Err(StoreError::Raced(reason)) => {
-            warn!(reason, "an epoch of the log is kept open");
-            *session = Some(open);
-            Ok(())
-        }
-        Err(error) => Err(error),
-        Ok(()) => {
-            *session = Some(open);
-            Ok(())
-        }
+    // One that was idle may have been lost without our knowing.
+    if let Some(idle) = session.take().filter(|session| !session.is_closed())
+        && closed_by(idle, session).is_ok()
+    {
+        return Ok(());
     }
+    closed_by(Session::open(target)?, session)
+}
+
+/// Closes what is open, and leaves the session for the next time.
+fn closed_by(open: Session, left: &mut Option<Session>) -> Result<(), StoreError> {
+    match open.block_on(epoch::close(&open)) {
+        // Somebody holds an epoch open: what was closed before can be read all the same.
+        Err(StoreError::Raced(reason)) => warn!(reason, "an epoch of the log is kept open"),
+        done => done?,
+    }
+    *left = Some(open);
+    Ok(())
 }

@@ -70,7 +70,7 @@ pub(super) fn apply(
     if present.len() == MIGRATIONS.len() {
         return Ok(MigrationReport { present: names(present), applied: Vec::new() });
     }
-    session.block_on(async {
+    session.block_on_patiently(async {
         session.command("BEGIN").await?;
         session.command(ALONE).await?;
         session.command(CREATE_LIST).await?;

@@ -13,7 +13,7 @@ use crate::ledger::transaction::{Database, Tx};
 
 /// A read is planned for what it asks, each time: what a plan was made for once may have grown since.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
-    SET LOCAL statement_timeout = '30s'; SET LOCAL idle_in_transaction_session_timeout = '10s'; \
+    SET LOCAL statement_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '10s'; \
     SET LOCAL plan_cache_mode = force_custom_plan";
 
 /// A few connections that are taken in turn.

@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use futures_util::future::try_join_all;
@@ -23,6 +24,8 @@ use crate::ledger::columns::{self, Columns};
 use crate::ledger::statement::Statement;
 use crate::ledger::values::Params;
 
+/// How long an answer may take: longer than the server's own limits on a statement, after which there is one.
+const PATIENCE: Duration = Duration::from_secs(12);
 /// Numbers of the log that are drawn at once, at least and at most.
 const NUMBERS: usize = 16;
 const MOST_NUMBERS: usize = 1_024;
@@ -41,6 +44,8 @@ pub struct Session {
     /// Numbers that the transaction may want in all.
     wanted: Cell<usize>,
     only_reads: Cell<bool>,
+    /// An answer did not come in time; one that still comes would be taken for that of another question.
+    given_up: Cell<bool>,
 }
 
 /// A statement that this connection knows.
@@ -107,17 +112,34 @@ impl Session {
             numbers: RefCell::default(),
             wanted: Cell::new(NUMBERS),
             only_reads: Cell::new(false),
+            given_up: Cell::new(false),
         })
     }
 
     /// Whether the connection is of no more use.
     pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        self.given_up.get() || self.client.is_closed()
     }
 
-    /// Runs what is to be done on this connection, and the connection meanwhile.
+    /// Runs what is to be done on this connection, and the connection meanwhile, for as long as an answer may take.
+    pub(super) fn block_on<T>(
+        &self,
+        doing: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        self.block_on_patiently(async {
+            match tokio::time::timeout(PATIENCE, doing).await {
+                Ok(done) => done,
+                Err(_) => {
+                    self.given_up.set(true);
+                    Err(StoreError::Unavailable("the database has not answered for too long".to_owned()))
+                }
+            }
+        })
+    }
+
+    /// The same, however long it takes.
     #[allow(clippy::expect_used, reason = "it is there until the session is dropped")]
-    pub(super) fn block_on<T>(&self, doing: impl Future<Output = T>) -> T {
+    pub(super) fn block_on_patiently<T>(&self, doing: impl Future<Output = T>) -> T {
         self.runtime.as_ref().expect("a session that is in use").block_on(doing)
     }
 

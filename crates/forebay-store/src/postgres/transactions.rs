@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use forebay_core::event::Origin;
 use forebay_core::time::Timestamp;
+use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use super::backend::Clockwork;
@@ -26,7 +27,7 @@ const BEGIN: &str = "BEGIN; \
     SET LOCAL lock_timeout = '5s'; \
     SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 /// How long the outcome of a commit is asked for.
-const ASKED: u32 = 300;
+const ASKED: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The connection of a desk.
@@ -50,23 +51,23 @@ impl Connection {
         }
     }
 
-    /// Asks what became of a transaction, on a connection of its own, until it is known.
+    /// Asks what became of a transaction, on a connection of its own, until it is known or too long has passed.
     fn outcome(&self, transaction: &str) -> Result<bool, StoreError> {
         warn!(transaction, "the connection was lost while a transaction committed; its outcome is asked for");
         let mut session = None;
-        for _ in 0..ASKED {
+        let until = Instant::now() + ASKED;
+        while Instant::now() < until {
             match self.status(&mut session, transaction) {
                 Ok(Some(status)) if status == "committed" => return Ok(true),
                 Ok(Some(status)) if status == "aborted" => return Ok(false),
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(StoreError::Unavailable(_)) => session = None,
-                Err(error) => return Err(error),
+                Err(_) => session = None,
             }
             std::thread::sleep(PAUSE);
         }
         error!(transaction, "the outcome of a transaction is not known");
-        Err(StoreError::Unavailable("whether it was written is not known yet".to_owned()))
+        Err(StoreError::Unknown("the database could not be asked in time".to_owned()))
     }
 
     fn status(&self, session: &mut Option<Session>, transaction: &str) -> Result<Option<String>, StoreError> {
@@ -81,6 +82,11 @@ impl Connection {
 }
 
 impl Transactions for Connection {
+    fn reach(&mut self) -> Result<(), StoreError> {
+        self.session = Some(self.session()?);
+        Ok(())
+    }
+
     fn run(
         &mut self,
         group: &mut [Box<dyn Verb>],
@@ -90,7 +96,7 @@ impl Transactions for Connection {
         let begun = match session.block_on(begin(&session, group)) {
             Ok(begun) => begun,
             Err(error) => {
-                self.session = rolled_back(session);
+                self.session = rolled_back(session, &error);
                 return Err(error);
             }
         };
@@ -101,7 +107,7 @@ impl Transactions for Connection {
         let told = match done {
             Ok(told) => told,
             Err(error) => {
-                self.session = rolled_back(session);
+                self.session = rolled_back(session, &error);
                 return Err(error);
             }
         };
@@ -115,7 +121,7 @@ impl Transactions for Connection {
                 info!(transaction = begun.transaction, "it was committed");
             }
             Err(error) => {
-                self.session = rolled_back(session);
+                self.session = rolled_back(session, &error);
                 return Err(error);
             }
         }
@@ -123,9 +129,10 @@ impl Transactions for Connection {
     }
 }
 
-/// Gives the session back where it can be used again.
-fn rolled_back(session: Session) -> Option<Session> {
-    if session.is_closed() {
+/// Gives the session back where it can be used again. What was unavailable may be so on this connection alone: a server
+/// that only reads now is no longer the one to write to.
+fn rolled_back(session: Session, error: &StoreError) -> Option<Session> {
+    if session.is_closed() || matches!(error, StoreError::Unavailable(_)) {
         return None;
     }
     match session.block_on(session.command("ROLLBACK")) {

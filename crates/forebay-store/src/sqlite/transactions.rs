@@ -40,6 +40,10 @@ impl OneWriter {
 }
 
 impl Transactions for OneWriter {
+    fn reach(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn run(
         &mut self,
         group: &mut [Box<dyn Verb>],

@@ -2,6 +2,7 @@
 //! which gives each transaction another connection.
 
 mod database;
+mod link;
 mod together;
 
 use std::sync::Arc;

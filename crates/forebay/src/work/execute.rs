@@ -177,7 +177,7 @@ async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) -> Option<
                 noted(worker, claimed, &commit, &committed);
                 return Some(committed);
             }
-            Err(error @ StoreError::Unavailable(_)) => {
+            Err(error @ (StoreError::Unavailable(_) | StoreError::Unknown(_))) => {
                 warn!(%error, job = %claimed.job_id, "a result could not be committed yet");
                 tokio::time::sleep(Duration::from_millis(100 << nth)).await;
             }

@@ -164,7 +164,7 @@ impl Drop for Pooled {
 }
 
 /// The URL of the server itself.
-fn server() -> String {
+pub fn server() -> String {
     url_of("postgres")
 }
 
