@@ -17,6 +17,6 @@ mod verbs;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::StoreError;
 pub use verbs::{
-    Accept, Access, Audit, Batches, Claims, Datasets, Documents, Fingerprints, Inspect, Jobs, Letters, Log,
-    Replays, Reviews, Revisions, Signals, Steps, Store, Upkeep,
+    Accept, Access, Audit, Batches, Claims, Datasets, Documents, Fingerprints, Inspect, Jobs, Leases,
+    Letters, Log, Replays, Reviews, Revisions, Signals, Steps, Store, Upkeep,
 };

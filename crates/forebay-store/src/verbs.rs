@@ -19,7 +19,7 @@ use crate::record::{
     LetterPage, LetterQuery, LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision,
     NewDocument, NewJob, NewKey, NewReplay, NewReview, NewRevision, OpenLetters, Placed, PoolStatus, Queue,
     ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewPage, ReviewQuery, ReviewRecord,
-    ReviewRefused, RevisionPage, RevisionRecord, StandingClaim, StepCommit, StepRecord, TenantRecord,
+    ReviewRefused, RevisionPage, RevisionRecord, StandingClaim, StepCommit, StepRecord, Taken, TenantRecord,
     TenantSettings, UsageQuery, UsageRow, Work,
 };
 
@@ -29,6 +29,7 @@ pub trait Store:
     + Claims
     + Steps
     + Upkeep
+    + Leases
     + Jobs
     + Inspect
     + Log
@@ -51,6 +52,7 @@ impl<T> Store for T where
         + Claims
         + Steps
         + Upkeep
+        + Leases
         + Jobs
         + Inspect
         + Log
@@ -135,6 +137,13 @@ pub trait Upkeep: Send + Sync {
 
     /// Returns permits whose lease has lapsed and whose attempt is closed; says how many.
     async fn sweep_grants(&self, limit: usize) -> Result<usize, StoreError>;
+}
+
+/// Who owns what for a while, where several processes may.
+#[async_trait]
+pub trait Leases: Send + Sync {
+    /// Those of these jobs that are not their holder's any more. Changes nothing.
+    async fn lost(&self, held: Vec<Held>) -> Result<Vec<Held>, StoreError>;
 }
 
 /// Looking at jobs, and ending them by request. Every verb is bound to a tenant (I27).
@@ -440,8 +449,16 @@ pub trait Signals: Send + Sync {
     /// Notified when a job of the pool may have become claimable. Register before looking.
     fn pool_signal(&self, pool: &str) -> Arc<Notify>;
 
-    /// The jobs that changed, commit by commit. A receiver that lags looks again.
+    /// The jobs that changed, commit by commit: in this process at once, in another within a second. A change may be
+    /// told twice, and a receiver that lags looks again.
     fn changes(&self) -> broadcast::Receiver<Arc<Vec<Changed>>>;
+
+    /// The jobs that were taken from whoever ran them: in this process at once; of what others did, only some
+    /// ([`Leases::lost`] knows all).
+    fn taken(&self) -> broadcast::Receiver<Arc<Vec<Taken>>>;
+
+    /// Notified when another revision may be active, whoever applied it: within a second.
+    fn revision_signal(&self) -> Arc<Notify>;
 
     /// Ids that nobody else makes.
     fn new_job_id(&self) -> JobId;

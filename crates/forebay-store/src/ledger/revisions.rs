@@ -58,6 +58,7 @@ fn apply(tx: &Tx<'_>, revision: &NewRevision) -> Result<Applied, StoreError> {
     let row = (&revision.source, digest.as_bytes(), &revision.comment, by, tx.now.as_millis());
     tx.execute(sql!("revisions/insert"), row)?;
     tx.execute(sql!("revisions/activate_last"), ())?;
+    tx.note_revision();
     let record = active(tx)?
         .ok_or_else(|| StoreError::Corrupt("the revision just written is not there".to_owned()))?;
     let mut after = shown(&record.info);

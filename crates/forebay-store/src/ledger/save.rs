@@ -68,6 +68,9 @@ fn write(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), Store
     if claimable {
         tx.note_pool(&after.pool);
     }
+    if before.job.state == State::Running && after.job.fence > before.job.fence {
+        tx.note_taken(after.id, after.job.fence);
+    }
     Ok(())
 }
 
@@ -169,7 +172,7 @@ pub(super) fn append_numbered(
             tx.origin.envelope(number, &event),
         ),
     )?;
-    tx.note_change(record.id, record.tenant, record.job.fence);
+    tx.note_change(record.id, record.tenant);
     Ok(())
 }
 

@@ -8,36 +8,83 @@ use forebay_core::id::{AttemptId, Id, JobId};
 use forebay_core::time::Timestamp;
 use tokio::sync::{Notify, broadcast};
 
+use super::outbox::Outbox;
 use super::transaction::News;
 use super::{Backend, Ledger};
 use crate::Signals;
-use crate::record::{Changed, Claim, StandingClaim, Told};
+use crate::record::{Changed, Claim, StandingClaim, Taken, Told};
 
 /// Commits that a slow receiver may lag behind before it is told to look again.
 const BACKLOG: usize = 1_024;
 
-/// Where commits are announced.
+/// Where commits are announced: those of this process, and what is heard of others.
 pub struct Board {
     pools: RwLock<HashMap<String, Arc<Notify>>>,
     standing: RwLock<HashMap<String, Weak<dyn StandingClaim>>>,
     changes: broadcast::Sender<Arc<Vec<Changed>>>,
-}
-
-impl Default for Board {
-    fn default() -> Self {
-        Self { pools: RwLock::default(), standing: RwLock::default(), changes: broadcast::channel(BACKLOG).0 }
-    }
+    taken: broadcast::Sender<Arc<Vec<Taken>>>,
+    revision: Arc<Notify>,
+    /// For other processes, where there may be some.
+    outbox: Option<Arc<Outbox>>,
 }
 
 impl Board {
-    /// Tells everybody who asked. Nobody listening is fine: then nobody needs to know.
+    /// Tells nobody but this process.
+    pub fn alone() -> Self {
+        Self::new(None)
+    }
+
+    /// Leaves what is announced in the outbox, too.
+    pub fn among_others(outbox: Arc<Outbox>) -> Self {
+        Self::new(Some(outbox))
+    }
+
+    fn new(outbox: Option<Arc<Outbox>>) -> Self {
+        Self {
+            pools: RwLock::default(),
+            standing: RwLock::default(),
+            changes: broadcast::channel(BACKLOG).0,
+            taken: broadcast::channel(BACKLOG).0,
+            revision: Arc::default(),
+            outbox,
+        }
+    }
+
+    /// Tells everybody who asked what this process has committed.
     pub fn announce(&self, news: News) {
+        if let Some(outbox) = &self.outbox {
+            outbox.put(&news);
+        }
+        self.tell(news);
+    }
+
+    /// Tells everybody in this process. Nobody listening is fine: then nobody needs to know.
+    pub fn tell(&self, news: News) {
         for pool in news.pools {
             self.pool(&pool).notify_one();
         }
         if !news.changed.is_empty() && self.changes.receiver_count() > 0 {
             self.changes.send(Arc::new(news.changed)).ok();
         }
+        if !news.taken.is_empty() && self.taken.receiver_count() > 0 {
+            self.taken.send(Arc::new(news.taken)).ok();
+        }
+        if news.revision {
+            self.revision.notify_one();
+        }
+    }
+
+    /// Has everybody look who would be told of something: what was told meanwhile was not heard here.
+    pub fn tell_all(&self) {
+        for signal in self.pools.read().unwrap_or_else(PoisonError::into_inner).values() {
+            signal.notify_one();
+        }
+        self.revision.notify_one();
+    }
+
+    /// Whether anybody in this process follows the changes of jobs.
+    pub fn is_followed(&self) -> bool {
+        self.changes.receiver_count() > 0
     }
 
     pub fn stand_by(&self, pool: &str, claim: Weak<dyn StandingClaim>) {
@@ -78,6 +125,14 @@ impl<B: Backend> Signals for Ledger<B> {
 
     fn changes(&self) -> broadcast::Receiver<Arc<Vec<Changed>>> {
         self.backend.board().changes.subscribe()
+    }
+
+    fn taken(&self) -> broadcast::Receiver<Arc<Vec<Taken>>> {
+        self.backend.board().taken.subscribe()
+    }
+
+    fn revision_signal(&self) -> Arc<Notify> {
+        Arc::clone(&self.backend.board().revision)
     }
 
     fn new_job_id(&self) -> JobId {

@@ -16,7 +16,7 @@ use super::statement::Statement;
 use super::tally::Tally;
 use super::values::Params;
 use crate::postgres::session::{Rows, Session};
-use crate::record::{Changed, JobRecord};
+use crate::record::{Changed, JobRecord, Taken};
 use crate::{StoreError, sqlite};
 
 /// A transaction under way.
@@ -70,8 +70,12 @@ pub struct KeyHolder {
 pub struct News {
     /// Jobs that changed.
     pub changed: Vec<Changed>,
+    /// Jobs that were taken from whoever ran them.
+    pub taken: Vec<Taken>,
     /// Pools in which something may be claimed now.
     pub pools: BTreeSet<String>,
+    /// Whether another revision is active.
+    pub revision: bool,
 }
 
 impl<'c> Tx<'c> {
@@ -233,14 +237,24 @@ impl<'c> Tx<'c> {
     }
 
     /// Notes that a job changed.
-    pub fn note_change(&self, job_id: JobId, tenant: i64, fence: u64) {
-        self.news.borrow_mut().changed.push(Changed { job_id, tenant, fence });
+    pub fn note_change(&self, job_id: JobId, tenant: i64) {
+        self.news.borrow_mut().changed.push(Changed { job_id, tenant });
+    }
+
+    /// Notes that a job was taken from whoever ran it, and has this fence now.
+    pub fn note_taken(&self, job_id: JobId, fence: u64) {
+        self.news.borrow_mut().taken.push(Taken { job_id, fence });
     }
 
     /// Notes that a batch is complete: whoever follows the tenant's events looks again.
     pub fn note_batch(&self, batch: BatchId, tenant: i64) {
         let job_id = JobId::from_bytes(*batch.as_bytes());
-        self.news.borrow_mut().changed.push(Changed { job_id, tenant, fence: 0 });
+        self.note_change(job_id, tenant);
+    }
+
+    /// Notes that another revision is active.
+    pub fn note_revision(&self) {
+        self.news.borrow_mut().revision = true;
     }
 
     /// Notes that something may be claimed in a pool.

@@ -7,13 +7,15 @@ use forebay_core::event::Origin;
 use forebay_core::id::Incarnation;
 use forebay_core::time::Timestamp;
 
-use super::log::Closer;
+use super::log::{self, LogDoor};
+use super::notify::Notifier;
 use super::readers::Readers;
 use super::session::Session;
 use super::transactions::Connection;
 use super::types::Owned;
 use super::{Target, migrate};
 use crate::ledger::desk::{Desk, Writer};
+use crate::ledger::outbox::Outbox;
 use crate::ledger::signals::Board;
 use crate::ledger::sql;
 use crate::ledger::transaction::Tx;
@@ -29,6 +31,9 @@ pub struct Settings {
     pub target: Target,
     /// Reads at the same time; each has a connection. 8 unless said otherwise.
     pub readers: usize,
+    /// Whether to tell other processes of commits, and to hear of theirs, by NOTIFY. Without it what they do is known
+    /// within a second.
+    pub notify: bool,
     /// Tells the time instead of the database; for tests.
     pub clock: Option<Arc<dyn Clock>>,
 }
@@ -36,7 +41,7 @@ pub struct Settings {
 impl Settings {
     /// What most processes want.
     pub fn of(target: Target) -> Self {
-        Self { target, readers: 8, clock: None }
+        Self { target, readers: 8, notify: true, clock: None }
     }
 }
 
@@ -46,7 +51,9 @@ pub struct Postgres {
     heartbeat: Writer,
     rest: Writer,
     readers: Readers,
-    closer: Closer,
+    log: LogDoor,
+    /// After the desks, whose last commits it tells of.
+    _notifier: Option<Notifier>,
     board: Arc<Board>,
     clock: Arc<Clockwork>,
     identity: Identity,
@@ -74,17 +81,22 @@ impl Postgres {
         session.block_on(clock.look(&session))?;
         migrate::apply(&session, &target, clock.now())?;
         let identity = identity(&session, clock.now())?;
-        let board = Arc::new(Board::default());
+        let outbox = settings.notify.then(|| Arc::new(Outbox::default()));
+        let board = Arc::new(outbox.clone().map_or_else(Board::alone, Board::among_others));
         let desk = |name| {
             let connection = Connection::new(Arc::clone(&target), Arc::clone(&clock), identity.origin);
             Writer::start(name, connection, Arc::clone(&board))
         };
+        let log = log::start(Arc::clone(&target), session, Arc::clone(&board))?;
+        let notifier = outbox
+            .map(|outbox| Notifier::start(Arc::clone(&target), outbox, Arc::clone(&board), log.clone()));
         Ok(Self {
             work: desk("work")?,
             heartbeat: desk("heartbeat")?,
             rest: desk("rest")?,
             readers: Readers::new(Arc::clone(&target), settings.readers),
-            closer: Closer::start(target, session)?,
+            log,
+            _notifier: notifier.transpose()?,
             board,
             clock,
             identity,
@@ -115,7 +127,7 @@ impl Backend for Postgres {
     }
 
     async fn close_log(&self) -> Result<(), StoreError> {
-        self.closer.close().await
+        self.log.close().await
     }
 
     fn board(&self) -> &Board {

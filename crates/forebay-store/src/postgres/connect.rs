@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Config, Connection, Socket};
+use tokio_postgres::{Client, Config, Connection, SimpleQueryMessage, Socket};
 
 use super::target::{Target, Trust};
 use super::tls::{Stream, Tls};
@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub type Link = Connection<Socket, Stream>;
 
 /// What a connection was marked with; nothing where somebody in between has made it.
-pub(super) const ASK_FOR_MARK: &str = "SELECT current_setting('forebay.session', true)";
+const ASK_FOR_MARK: &str = "SELECT current_setting('forebay.session', true)";
 
 /// Why there is no connection. It names server, database, user and the fix, and never the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +53,15 @@ pub(super) async fn marked(target: &Target, mark: &str) -> Result<(Client, Link)
         Err(refusal) if refusal.problem.contains("startup parameter") => connect(target).await,
         connected => connected,
     }
+}
+
+/// Whether the server's connection is the one that was made for us.
+pub(super) async fn has_mark(client: &Client, mark: &str) -> Result<bool, tokio_postgres::Error> {
+    let answer = client.simple_query(ASK_FOR_MARK).await?;
+    Ok(answer.iter().any(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0) == Some(mark),
+        _ => false,
+    }))
 }
 
 async fn connect_with(target: &Target, mut config: Config) -> Result<(Client, Link), ConnectError> {

@@ -13,6 +13,8 @@ mod error;
 mod log;
 mod migrate;
 mod needed;
+mod notice;
+mod notify;
 mod readers;
 pub(crate) mod session;
 mod target;

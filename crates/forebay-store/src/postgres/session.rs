@@ -14,7 +14,7 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::try_join_all;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement as Prepared};
+use tokio_postgres::{Client, Row, Statement as Prepared};
 
 use super::text::Text;
 use super::types::{Column, Owned};
@@ -101,7 +101,7 @@ impl Session {
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
         // What goes wrong on the link is told to whoever waits for an answer.
         runtime.spawn(link);
-        let keeps_names = runtime.block_on(has_mark(&client, &mark))?;
+        let keeps_names = runtime.block_on(connect::has_mark(&client, &mark))?;
         Ok(Self {
             client,
             runtime: Some(runtime),
@@ -358,15 +358,6 @@ impl Drop for Session {
             runtime.shutdown_background();
         }
     }
-}
-
-/// Whether the server's connection is the one that was made for us.
-async fn has_mark(client: &Client, mark: &str) -> Result<bool, StoreError> {
-    let answer = client.simple_query(connect::ASK_FOR_MARK).await?;
-    Ok(answer.iter().any(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0) == Some(mark),
-        _ => false,
-    }))
 }
 
 /// The values of parameters by number, however they are given.

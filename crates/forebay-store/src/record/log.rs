@@ -8,7 +8,14 @@ pub struct Changed {
     pub job_id: JobId,
     /// Whose.
     pub tenant: i64,
-    /// Its fence then: whoever holds the job by a smaller one has lost it.
+}
+
+/// A job that was taken from whoever ran it: it was cancelled, it expired, or its lease had lapsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// Which job.
+    pub job_id: JobId,
+    /// Its fence since: whoever holds the job by a smaller one has lost it.
     pub fence: u64,
 }
 

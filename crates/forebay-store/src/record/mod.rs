@@ -31,7 +31,7 @@ pub use letter::{
     Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery, LetterRecord,
     LetterState, NewReplay, NoteRecord, OpenLetters, ReplayQuery, ReplayRefused, ReplaySource,
 };
-pub use log::{Changed, EventPage, EventQuery, EventRecord};
+pub use log::{Changed, EventPage, EventQuery, EventRecord, Taken};
 pub use review::{
     Decided, DecidedQuery, DecidedReview, DecisionRecord, DueReview, HeldBy, NewDecision, NewReview,
     ReviewClaim, ReviewEntry, ReviewPage, ReviewQuery, ReviewRecord, ReviewRefused, Verdict,

@@ -100,7 +100,7 @@ impl SqliteStore {
         migrate::apply(&mut connection, path, clock.now())?;
         let identity = identity(&connection, clock.now())?;
         end_leases(&connection, clock.now())?;
-        let board = Arc::new(Board::default());
+        let board = Arc::new(Board::alone());
         let readers = Readers::new(path.to_owned());
         let one = OneWriter::new(connection, path, Arc::clone(&clock), identity.origin)?;
         let writer = Writer::start("writer", one, Arc::clone(&board))?;

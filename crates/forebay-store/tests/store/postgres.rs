@@ -3,6 +3,7 @@
 
 mod database;
 mod link;
+mod processes;
 mod together;
 
 use std::sync::Arc;
@@ -40,6 +41,18 @@ impl Backend for Pooled {
 
     async fn audit(&self) -> Vec<String> {
         self.database.audit().await
+    }
+}
+
+/// A database that a test looks into beside its store.
+#[async_trait]
+impl Backend for Arc<Database> {
+    async fn open(&self, clock: Arc<ManualClock>) -> Result<Arc<dyn Store>, StoreError> {
+        opened(self.target(), clock).await
+    }
+
+    async fn audit(&self) -> Vec<String> {
+        self.faults(FAULTS)
     }
 }
 

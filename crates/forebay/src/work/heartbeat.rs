@@ -1,8 +1,11 @@
 //! Heartbeats, and what happens to those who lose their job.
 
+use std::time::Duration;
+
+use forebay_core::id::JobId;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::MissedTickBehavior;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::Worker;
 
@@ -40,25 +43,43 @@ async fn extend(worker: &Worker) {
     }
 }
 
-/// Drops the calls of jobs that were cancelled or expired, as soon as that is known in this process.
+/// How often it is looked whether jobs in hand were taken by another process, which may have no way to tell.
+const LOOK: Duration = Duration::from_millis(800);
+
+/// Drops the calls of jobs that were cancelled, expired or rescued, until the last call is over: at once where that is
+/// told, else within a second.
 pub(super) async fn watch_taken(worker: Worker) {
-    let mut changes = worker.app.store.changes();
+    let mut taken = worker.app.store.taken();
+    let mut looks = tokio::time::interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let change = tokio::select! {
-            change = changes.recv() => change,
-            () = worker.app.tasks.stopping().cancelled() => return,
-        };
-        match change {
-            Ok(changed) => {
-                for job in changed.iter() {
-                    if worker.hands.lose_below(job.job_id, job.fence) {
-                        info!(job = %job.job_id, "the job was taken; its call is dropped");
-                    }
-                }
-            }
-            // What was missed, the next heartbeat finds.
-            Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return,
+        tokio::select! {
+            told = taken.recv() => match told {
+                Ok(taken) => taken.iter().for_each(|taken| drop_call(&worker, taken.job_id, taken.fence)),
+                // What was missed, the next look finds.
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            },
+            _ = looks.tick() => look(&worker).await,
+            () = worker.hand_back.cancelled() => return,
         }
+    }
+}
+
+async fn look(worker: &Worker) {
+    let held = worker.hands.all();
+    if held.is_empty() {
+        return;
+    }
+    match worker.app.store.lost(held).await {
+        Ok(lost) => lost.iter().for_each(|lost| drop_call(worker, lost.job_id, lost.fence + 1)),
+        // The next heartbeat finds it, too, or the next look.
+        Err(error) => debug!(%error, "it can't be seen whose the jobs in hand are"),
+    }
+}
+
+fn drop_call(worker: &Worker, job: JobId, fence: u64) {
+    if worker.hands.lose_below(job, fence) {
+        info!(%job, "the job was taken; its call is dropped");
     }
 }

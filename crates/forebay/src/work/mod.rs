@@ -63,9 +63,9 @@ impl Worker {
     /// Begins: claims from now on.
     pub fn start(&self) {
         self.claiming.spawn("dispatch", dispatch::supervise(self.clone()));
-        self.app.tasks.spawn("watch-taken", heartbeat::watch_taken(self.clone()));
-        // The heart beats until the last call is over, which is later than the word to stop.
+        // Until the last call is over, which is later than the word to stop.
         self.calls.spawn(heartbeat::beat(self.clone()));
+        self.calls.spawn(heartbeat::watch_taken(self.clone()));
     }
 
     /// Ends: claims nothing more, waits for the calls under way as long as the settings say, then hands the rest

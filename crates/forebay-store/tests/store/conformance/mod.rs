@@ -15,6 +15,7 @@ pub mod due;
 pub mod duplicates;
 pub mod fairness;
 pub mod histories;
+pub mod leases;
 pub mod letters;
 pub mod log;
 pub mod ordering;
@@ -189,6 +190,9 @@ macro_rules! cases {
                 replays_are_members,
                 batches_belong_to_their_tenant,
             }
+            leases {
+                a_job_is_its_holders_until_somebody_takes_it,
+            }
             letters {
                 a_job_that_fails_is_a_dead_letter,
                 letters_are_found_by_what_is_asked,
@@ -214,6 +218,7 @@ macro_rules! cases {
                 a_page_says_where_the_log_begins_and_ends,
                 numbers_go_on_after_a_restart,
                 commits_are_announced,
+                who_loses_a_job_is_told,
             }
             access {
                 a_tenant_is_made_and_changed,
@@ -248,6 +253,7 @@ macro_rules! cases {
                 numbers_rise_and_the_last_is_active,
                 the_active_text_is_not_kept_twice,
                 an_older_text_can_be_applied_again,
+                another_active_one_is_told,
                 who_expected_another_one_changes_nothing,
                 a_list_says_who_and_when,
             }

@@ -76,3 +76,9 @@ pub async fn a_list_says_who_and_when(b: &Bundle) {
     let last = b.store().revisions(first.next, 2).await.unwrap();
     assert_eq!((numbers(&last), last.next), (vec![1], None));
 }
+
+pub async fn another_active_one_is_told(b: &Bundle) {
+    let signal = b.store().revision_signal();
+    apply(b, "a = 1").await;
+    signal.notified().await;
+}

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use forebay_store::postgres::{Target, migrate};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
@@ -81,6 +81,11 @@ impl Database {
         Target::parse(&url).unwrap()
     }
 
+    /// Runs a statement in it, beside whatever else uses it.
+    pub fn run(&self, statement: &str) {
+        run(&url_of(&self.name), statement);
+    }
+
     /// The sentences that do not hold, with the first row that breaks each.
     pub fn faults(&self, all: &'static [(&'static str, &'static str)]) -> Vec<String> {
         let url = url_of(&self.name);
@@ -141,12 +146,12 @@ fn drop_what_is_left() {
 
 /// A database with PgBouncer before it.
 pub struct Pooled {
-    pub database: Database,
+    pub database: Arc<Database>,
 }
 
 impl Pooled {
     pub fn new() -> Self {
-        Self { database: Database::new() }
+        Self { database: Arc::new(Database::new()) }
     }
 
     pub fn target(&self) -> Target {
