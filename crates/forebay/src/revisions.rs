@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use forebay_core::definition::{Definitions, Task};
@@ -10,8 +11,13 @@ use forebay_core::money::Price;
 use forebay_store::record::{Actor, Applied, NewRevision, RevisionInfo, RevisionRecord};
 use forebay_store::{Store, StoreError};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
 
 use crate::definitions::{self, DefinitionFault};
+
+/// How often it is looked which revision is active when nobody tells.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// Definitions ready to use, with their number.
 #[derive(Debug)]
@@ -101,6 +107,41 @@ impl Revisions {
         self.active.load_full()
     }
 
+    /// Makes what other processes apply the active revision of this one, too, until it stops.
+    pub async fn follow(&self, stopping: &CancellationToken) {
+        let signal = self.store.revision_signal();
+        loop {
+            if let Err(error) = self.look().await {
+                error!(%error, "the active revision can't be used: this process goes on with the one before");
+            }
+            tokio::select! {
+                () = signal.notified() => {}
+                () = tokio::time::sleep(LOOK) => {}
+                () = stopping.cancelled() => return,
+            }
+        }
+    }
+
+    async fn look(&self) -> Result<(), RevisionError> {
+        match self.store.active_revision().await? {
+            Some(record) if record.info.number > self.active().number => {
+                let number = record.info.number;
+                self.activate(read(&record)?);
+                info!(revision = number, "another process has applied definitions");
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn activate(&self, revision: Revision) {
+        let revision = self.keep(revision);
+        self.active.rcu(|active| {
+            if active.number < revision.number { Arc::clone(&revision) } else { Arc::clone(active) }
+        });
+        self.activated.notify_waiters();
+    }
+
     /// Notified when another revision is active. Register before looking.
     pub fn activated(&self) -> &Notify {
         &self.activated
@@ -167,11 +208,7 @@ impl Revisions {
     /// or the store fails.
     pub async fn apply(&self, revision: NewRevision) -> Result<Applied, RevisionError> {
         let applied = apply_checked(&self.store, revision).await?;
-        let revision = self.keep(read(applied.active())?);
-        self.active.rcu(|active| {
-            if active.number < revision.number { Arc::clone(&revision) } else { Arc::clone(active) }
-        });
-        self.activated.notify_waiters();
+        self.activate(read(applied.active())?);
         Ok(applied)
     }
 

@@ -106,6 +106,7 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let worker = Worker::new(app.clone(), gateway, worker_name());
     let roles = app.settings.roles;
     app.tasks.spawn("http", serve_http(listener, app.clone()));
+    app.tasks.spawn("revisions", follow_revisions(app.clone()));
     if roles.maintain {
         app.tasks.spawn("maintain", maintain::run(app.clone()));
     }
@@ -143,6 +144,10 @@ async fn serve_http(listener: TcpListener, app: App) {
     if let Err(failure) = http::serve(listener, router, app.tasks.clone()).await {
         error!(%failure, "the API ended");
     }
+}
+
+async fn follow_revisions(app: App) {
+    app.revisions.follow(app.tasks.stopping()).await;
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {

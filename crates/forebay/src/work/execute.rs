@@ -83,14 +83,16 @@ async fn conclude(worker: &Worker, prepared: &Prepared, claimed: &Claimed, repor
 }
 
 /// Where a pool has limits per minute, a call must reach the provider within half of the slack after its grant,
-/// or the promise about the sliding minute could break; then the grant is void and the job goes back unharmed.
+/// or the promise about the sliding minute could break; then the grant is void and the job goes back unharmed. So it
+/// does where this process was paused for so long that the job may be another's by now.
 fn is_void(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> bool {
     const HALF_SLACK: Millis = Millis::new(SLACK.get() / 2);
     let active = worker.app.revisions.active();
     let pool = active.definitions.pools.get(&prepared.task.model.pool.name);
     let by_the_minute =
         pool.is_some_and(|pool| pool.limits.requests_per_minute.or(pool.limits.tokens_per_minute).is_some());
-    by_the_minute && worker.app.store.now().since(claimed.granted_at) > HALF_SLACK
+    let most = if by_the_minute { HALF_SLACK } else { worker.app.settings.heartbeat };
+    worker.app.store.now().since(claimed.granted_at) > most
 }
 
 /// Brings together what the step needs, and what it will send.
