@@ -17,22 +17,22 @@ use tokio::sync::RwLock;
 use crate::harness::{Home, PATIENCE, Server, client, data, definitions};
 use crate::judge::{Answer, ClientLog, all_holds, logged_simulator};
 
-fn from_environment(name: &str, otherwise: u64) -> u64 {
+pub fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
 /// A small generator, so that a seed tells the whole story (xorshift64*, Vigna 2016).
-struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
     }
 
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[usize::try_from(self.below(choices.len() as u64)).expect("small")]
     }
 }
@@ -94,7 +94,7 @@ const PLACES: &[&str] = &[
 ];
 
 /// Where the server is at the moment, for the callers.
-type Address = Arc<RwLock<Option<(String, String)>>>;
+pub type Address = Arc<RwLock<Option<(String, String)>>>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_lost_and_nothing_unexplained_however_the_process_ends() {
@@ -157,12 +157,6 @@ impl Run {
         });
         let sim = logged_simulator(&home, &scenario).await;
         let server = Server::start(&home, &sim.base_url());
-        let patient = |task: &str| {
-            format!(
-                "on_unknown = \"retry\"\nattempt_total_ms = 5000\n[tasks.{task}.retry]\nmax_attempts = 50\n\
-                 base_ms = 20\ncap_ms = 200\nmax_deferrals = 1000\ncommit_margin_ms = 50"
-            )
-        };
         let tasks = definitions(&sim.base_url(), "max_in_flight = 24", &patient("chat"));
         server.apply(&format!("{tasks}{BILL}{}", patient("bill"))).await;
         let address: Address = Arc::new(RwLock::new(Some((server.url.clone(), server.key.clone()))));
@@ -276,10 +270,18 @@ impl Run {
     }
 }
 
-type Shared = (Address, Arc<ClientLog>, Arc<AtomicBool>);
+pub type Shared = (Address, Arc<ClientLog>, Arc<AtomicBool>);
+
+/// What a task says that is tried again until it is done.
+pub fn patient(task: &str) -> String {
+    format!(
+        "on_unknown = \"retry\"\nattempt_total_ms = 5000\n[tasks.{task}.retry]\nmax_attempts = 50\n\
+         base_ms = 20\ncap_ms = 200\nmax_deferrals = 1000\ncommit_margin_ms = 50"
+    )
+}
 
 /// A task whose answers are sometimes in doubt.
-const BILL: &str = r#"
+pub const BILL: &str = r#"
 [policies.bill]
 version = 1
 required = ["/total"]
@@ -297,13 +299,13 @@ schema = '''{"type": "object", "required": ["total"], "additionalProperties": fa
 "#;
 
 /// What a model reads, with the place where it says that it does.
-fn reading(quote: &str) -> String {
+pub fn reading(quote: &str) -> String {
     json!({"output": {"total": "717.97"}, "evidence": [{"field": "/total", "quote": quote}]}).to_string()
 }
 
 /// Submits jobs until told to stop. What got no answer is asked again under the same key, also of a server that
 /// was started anew. Some are slow, some come one after the other, some are late, some are cancelled.
-async fn call_in(nth: u64, (address, log, stop): Shared) {
+pub async fn call_in(nth: u64, (address, log, stop): Shared) {
     let http = client();
     for count in 0_u64.. {
         let key = format!("caller-{nth}-{count}");
@@ -369,13 +371,13 @@ async fn submit_batch(http: &reqwest::Client, url: &str, secret: &str, key: &str
 
 /// Whether failed jobs are done again.
 #[derive(Clone, Copy, PartialEq)]
-enum Replays {
+pub enum Replays {
     Made,
     Left,
 }
 
 /// Decides what waits for a person, and replays what failed, until told to stop. What came of it, the store says.
-async fn look_after((address, _, stop): Shared, replays: Replays) {
+pub async fn look_after((address, _, stop): Shared, replays: Replays) {
     let http = client();
     for count in 0_usize.. {
         if stop.load(Ordering::SeqCst) {
@@ -401,7 +403,7 @@ async fn look_after((address, _, stop): Shared, replays: Replays) {
 }
 
 /// Follows the events of the tenant, over all servers, by the last cursor that was seen.
-async fn follow((address, log, stop): Shared) {
+pub async fn follow((address, log, stop): Shared) {
     let http = client();
     let mut cursor: Option<String> = None;
     while !stop.load(Ordering::SeqCst) {
@@ -434,6 +436,10 @@ async fn read(stream: reqwest::Response, cursor: &mut Option<String>, log: &Clie
             let line = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
             if let Some(event) = line("data:").map(|data| serde_json::from_str::<Value>(data).expect("JSON"))
             {
+                // A stream that breaks off because of the store says so.
+                if event["code"] == "overloaded" {
+                    return;
+                }
                 log.shown("tenant", event["id"].as_str().unwrap_or_else(|| panic!("{event}")));
             }
             *cursor = line("id:").map(str::to_owned).or(cursor.take());
@@ -466,7 +472,7 @@ pub async fn drained(server: &Server) {
 }
 
 /// The report: a line for each figure, kind of round and invariant, in columns that a script can add up.
-fn written(rounds: u64, seed: u64, kinds: &BTreeMap<&str, u64>, kills: u64, report: &Value) -> String {
+pub fn written(rounds: u64, seed: u64, kinds: &BTreeMap<&str, u64>, kills: u64, report: &Value) -> String {
     let figures = &report["figures"];
     let mut lines = vec![
         format!("figure\tseeds\t{seed}"),

@@ -19,11 +19,18 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// A folder for one server's store, removed with it.
 pub struct Home {
     folder: tempfile::TempDir,
+    /// The store where that is no file in the folder.
+    elsewhere: Option<String>,
 }
 
 impl Home {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+        Self { folder: tempfile::tempdir().expect("a temporary folder"), elsewhere: None }
+    }
+
+    /// For processes that share a store which is not here.
+    pub fn on(store: &str) -> Self {
+        Self { elsewhere: Some(store.to_owned()), ..Self::new() }
     }
 
     pub fn path(&self) -> &Path {
@@ -35,11 +42,15 @@ impl Home {
     }
 
     pub fn store(&self) -> String {
-        format!("sqlite:{}", self.database().display())
+        self.elsewhere.clone().unwrap_or_else(|| format!("sqlite:{}", self.database().display()))
     }
 
     pub fn admin_key(&self) -> String {
-        let file = self.folder.path().join("forebay.db.admin-key");
+        let name = match &self.elsewhere {
+            Some(url) => url.rsplit('/').next().expect("the database's name"),
+            None => "forebay.db",
+        };
+        let file = self.folder.path().join(format!("{name}.admin-key"));
         std::fs::read_to_string(file).expect("the admin key").trim().to_owned()
     }
 }
@@ -189,6 +200,7 @@ fn command(home: &Home, provider: &str, environment: &[(&str, &str)]) -> Command
     let log = std::fs::OpenOptions::new().create(true).append(true).open(home.path().join("server.log"));
     let mut command = Command::new(FOREBAY);
     command
+        .current_dir(home.path())
         .args(["serve", "--listen", "127.0.0.1:0", "--store", &home.store(), "--json"])
         .env("OPENAI_BASE_URL", provider)
         .env("OPENAI_API_KEY", "sk-test-key")

@@ -18,6 +18,7 @@ mod commands;
 mod crash;
 mod failpoints;
 mod faults;
+mod fleet;
 mod harness;
 mod journey;
 mod judge;
