@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use forebay_store::blob::s3::{KeySource, Limits, S3Blobs, S3Bucket};
 use forebay_store::blob::{Blobs, FsBlobs};
+use forebay_store::postgres::{Target, connect};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -16,6 +17,13 @@ use crate::judge::{all_holds, logged_simulator};
 
 /// More than a row takes.
 const LARGE: usize = 100_000;
+
+/// Where a server of `scripts/services` is.
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} is not set: scripts/services start, then eval \"$(scripts/services env)\"")
+    })
+}
 
 /// A prefix of its own in the bucket that all tests share.
 struct Bucket {
@@ -162,6 +170,52 @@ async fn documents_large_inputs_and_large_results_are_in_the_bucket_and_nowhere_
     server.kill_9();
     bucket.copy_beside(&home).await;
     all_holds(&home, &["--drained"]);
+}
+
+/// Runs a statement on the PostgreSQL server.
+async fn on_postgres(url: &str, statement: &str) {
+    let (client, link) = connect(&Target::parse(url).unwrap()).await.unwrap();
+    let link = tokio::spawn(link);
+    client.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    drop(client);
+    link.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_machine_reads_what_another_wrote() {
+    let (bucket, any) = (Bucket::new(), variable("FOREBAY_TEST_POSTGRES"));
+    let name = format!("bucket_{:016x}", rand::random::<u64>());
+    on_postgres(&any, &format!("CREATE DATABASE {name}")).await;
+    let url = format!("{}/{name}", any.rsplit_once('/').unwrap().0);
+    let (front, back) = (Home::on(&url), Home::on(&url));
+    let sim = simulator(&copier()).await;
+    let role = |role: &str| {
+        let mut environment = bucket.environment();
+        environment.push(("FOREBAY_ROLES", role.to_owned()));
+        environment
+    };
+    let api = start(&front, &sim.base_url(), &role("api")).unwrap();
+    let key_file = format!("{name}.admin-key");
+    std::fs::copy(front.path().join(&key_file), back.path().join(&key_file)).unwrap();
+    api.apply(&definitions(&sim.base_url())).await;
+    let worker = start(&back, &sim.base_url(), &role("work,maintain")).unwrap();
+    let text = large_text();
+    let document = api.upload(&text).await;
+    for input in [json!({"document": document}), json!({"text": format!("{text}more")})] {
+        let job_id = api.submit(&json!({"task": "copy", "input": input})).await;
+        let job = api.settled(&job_id).await;
+        assert_eq!(job["state"], "SUCCEEDED", "{job}");
+        let result = api.get(&format!("/v1/jobs/{job_id}/result")).await;
+        assert!(result["output"]["text"] == json!(text), "another result");
+    }
+    assert!(!log(&front).contains("does not see the blobs"), "{}", log(&front));
+    api.kill_9();
+    worker.kill_9();
+
+    let alone = start(&front, &sim.base_url(), &[("FOREBAY_ROLES", "api".to_owned())]).unwrap();
+    assert!(log(&front).contains("a process on another machine does not see the blobs in the folder"));
+    alone.kill_9();
+    on_postgres(&any, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
