@@ -18,9 +18,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
             .map_err(|_| Problem::new(Code::InvalidParameter, "the query can't be read"))?;
-        Ok(Self { pairs: pairs.0 })
+        // No text that is stored has one, and PostgreSQL takes none to compare with.
+        if let Some((name, _)) = pairs.iter().find(|(name, value)| has_nul(name) || has_nul(value)) {
+            return Err(Problem::parameter(name, "it holds a NUL"));
+        }
+        Ok(Self { pairs })
     }
 }
 
@@ -77,6 +81,10 @@ impl Params {
     }
 }
 
+fn has_nul(text: &str) -> bool {
+    text.contains('\0')
+}
+
 /// A route without query parameters.
 pub(super) struct NoParams;
 
@@ -88,21 +96,28 @@ impl<S: Send + Sync> FromRequestParts<S> for NoParams {
     }
 }
 
-/// The one variable part of a path. What can't be an id names nothing that exists.
+/// The one variable part of a path. What can't be an id or a name names nothing that exists.
 pub(super) struct PathId<T>(pub(super) T);
 
 impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for PathId<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let text =
+        let Path(text) =
             Path::<String>::from_request_parts(parts, state).await.map_err(|_| Problem::not_found())?;
-        text.0.parse().map(Self).map_err(|_| Problem::not_found())
+        let id = if has_nul(&text) { None } else { text.parse().ok() };
+        id.map(Self).ok_or_else(Problem::not_found)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::body::Body;
+    use axum::routing::get;
+    use http::{Request, StatusCode};
+    use tower::ServiceExt as _;
+
     use super::*;
 
     fn params(pairs: &[(&str, &str)]) -> Params {
@@ -140,5 +155,14 @@ mod tests {
         let found = query.with_prefix("metadata.");
         assert_eq!(found, [("order".to_owned(), "1".to_owned()), ("site".to_owned(), "2".to_owned())]);
         assert!(query.end().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_name_with_a_nul_names_nothing() {
+        let router = Router::new().route("/{name}", get(|PathId(name): PathId<String>| async move { name }));
+        for (path, status) in [("/a%20b", StatusCode::OK), ("/a%00b", StatusCode::NOT_FOUND)] {
+            let request = Request::get(path).body(Body::empty()).unwrap();
+            assert_eq!(router.clone().oneshot(request).await.unwrap().status(), status, "{path}");
+        }
     }
 }
