@@ -47,7 +47,7 @@ impl Far {
     }
 
     /// The job is there once, with one event, and its key stands for it.
-    async fn is_there_once(self, job: &NewJob) {
+    async fn finds_once(self, job: &NewJob) {
         let again =
             self.store.accept(NewJob { id: self.b.new_job().id, ..job.clone() }).await.unwrap().unwrap();
         assert_eq!((again.job_id, again.replayed), (job.id, true));
@@ -63,7 +63,7 @@ impl Far {
 async fn a_commit_whose_answer_is_cut_off_is_found_to_have_happened() {
     let far = Far::new().await;
     let job = far.accept_while(Action::CutAtAnswer).await.unwrap();
-    far.is_there_once(&job).await;
+    far.finds_once(&job).await;
 }
 
 /// The server never heard of the commit.
@@ -71,7 +71,7 @@ async fn a_commit_whose_answer_is_cut_off_is_found_to_have_happened() {
 async fn a_commit_that_never_arrives_is_made_again() {
     let far = Far::new().await;
     let job = far.accept_while(Action::CutBefore).await.unwrap();
-    far.is_there_once(&job).await;
+    far.finds_once(&job).await;
 }
 
 /// The link goes dead without a word: the process waits for a while and no longer.
@@ -79,7 +79,7 @@ async fn a_commit_that_never_arrives_is_made_again() {
 async fn a_commit_whose_answer_is_lost_without_a_word_is_asked_for() {
     let far = Far::new().await;
     let job = far.accept_while(Action::LoseAnswer).await.unwrap();
-    far.is_there_once(&job).await;
+    far.finds_once(&job).await;
 }
 
 /// F50: the worker does not make the call again.
@@ -159,7 +159,7 @@ async fn a_server_that_only_reads_is_unavailable_and_nothing_more() {
     far.reads_only(false);
     let job = far.b.keyed_job("order-2");
     far.store.accept(job.clone()).await.unwrap().unwrap();
-    far.is_there_once(&job).await;
+    far.finds_once(&job).await;
 }
 
 impl Far {
