@@ -357,6 +357,19 @@ CREATE UNIQUE INDEX events_by_number ON events (seq) INCLUDE (epoch);
 CREATE INDEX events_of_job ON events (job, epoch, seq) WHERE job IS NOT NULL;
 CREATE INDEX events_of_tenant ON events (tenant, epoch, seq);
 
+-- The last transaction of each desk of each process, so that the outcome of a commit whose answer was lost can be looked
+-- up. Of use for a minute.
+CREATE TABLE desks (
+  id      UUID   PRIMARY KEY,
+  last    UUID   NOT NULL,
+  used_at BIGINT NOT NULL
+) WITH (
+  -- As tenant_load.
+  fillfactor = 20,
+  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0,
+  vacuum_truncate = off
+);
+
 -- How far the log is sure to be complete. Writers stamp their events with the current epoch and hold it until they
 -- have committed; when all who could stamp an epoch are done, it is closed, and nothing is added to it any more.
 CREATE TABLE log_epochs (

@@ -193,7 +193,7 @@ impl Clockwork {
     }
 
     async fn look(&self, session: &Session) -> Result<(), StoreError> {
-        let rows = session.query(super::postgres_sql!("link/clock"), Vec::<Owned>::new()).await?;
+        let rows = session.query(super::postgres_sql!("link/now"), Vec::<Owned>::new()).await?;
         if let Some(row) = rows.first() {
             self.seen(Timestamp::from_millis(row.try_get(0)?));
         }

@@ -44,6 +44,8 @@ pub struct Session {
     /// Numbers that the transaction may want in all.
     wanted: Cell<usize>,
     only_reads: Cell<bool>,
+    /// Whether the transaction under way has written something.
+    wrote: Cell<bool>,
     /// An answer did not come in time; one that still comes would be taken for that of another question.
     given_up: Cell<bool>,
 }
@@ -112,6 +114,7 @@ impl Session {
             numbers: RefCell::default(),
             wanted: Cell::new(NUMBERS),
             only_reads: Cell::new(false),
+            wrote: Cell::new(false),
             given_up: Cell::new(false),
         })
     }
@@ -161,9 +164,15 @@ impl Session {
     /// Nothing is left of the transaction before. The next one runs so many verbs; none, where it only reads.
     pub(super) fn begin(&self, verbs: usize) {
         self.only_reads.set(verbs == 0);
+        self.wrote.set(false);
         self.wanted.set((2 * verbs).clamp(NUMBERS, MOST_NUMBERS));
         self.deferred.borrow_mut().clear();
         self.forget_numbers();
+    }
+
+    /// Whether the transaction under way has written something, or is going to.
+    pub(super) fn writes(&self) -> bool {
+        self.wrote.get() || !self.deferred.borrow().is_empty()
     }
 
     /// Leaves drawn numbers unused: whatever locks a row after they were drawn may come to one whose last event has a
@@ -192,6 +201,7 @@ impl Session {
     /// Runs a statement now; says how many rows it changed.
     pub fn execute(&self, sql: &'static Statement, params: &impl Params) -> Result<usize, StoreError> {
         self.flush()?;
+        self.wrote.set(true);
         self.forget_numbers();
         self.block_on(async {
             let ready = self.ready(sql).await?;
@@ -225,6 +235,10 @@ impl Session {
 
     fn rows_of(&self, sql: &'static Statement, params: &impl Params) -> Result<Vec<Row>, StoreError> {
         self.flush()?;
+        // Some that give rows write as well.
+        if sql.postgres.contains("RETURNING") {
+            self.wrote.set(true);
+        }
         self.forget_numbers();
         self.block_on(async {
             let ready = self.ready(sql).await?;
@@ -296,6 +310,7 @@ impl Session {
         if deferred.is_empty() {
             return Ok(());
         }
+        self.wrote.set(true);
         deferred.sort_by_key(|waiting| waiting.sql.name != "steps/finish");
         self.block_on(async {
             if deferred.iter().any(|waiting| waiting.sql.name == "log/append") {

@@ -11,7 +11,7 @@ use tracing::{error, info, warn};
 
 use super::backend::Clockwork;
 use super::needed::Needed;
-use super::session::Session;
+use super::session::{Rows, Session};
 use super::types::Owned;
 use super::{Target, postgres_sql};
 use crate::StoreError;
@@ -36,11 +36,15 @@ pub(super) struct Connection {
     session: Option<Session>,
     clock: Arc<Clockwork>,
     origin: Origin,
+    /// What this desk signs its transactions as.
+    desk: [u8; 16],
+    /// Whether its row is there, so that whoever asks for it waits for a transaction that has changed it.
+    has_row: bool,
 }
 
 impl Connection {
     pub(super) fn new(target: Arc<Target>, clock: Arc<Clockwork>, origin: Origin) -> Self {
-        Self { target, session: None, clock, origin }
+        Self { target, session: None, clock, origin, desk: rand::random(), has_row: false }
     }
 
     /// The session, connected anew where the last one has gone.
@@ -51,39 +55,57 @@ impl Connection {
         }
     }
 
-    /// Asks what became of a transaction, on a connection of its own, until it is known or too long has passed.
-    fn outcome(&self, transaction: &str) -> Result<bool, StoreError> {
-        warn!(transaction, "the connection was lost while a transaction committed; its outcome is asked for");
+    /// Signs what is about to be committed, where there is something; gives the signature.
+    fn sign(&self, session: &Session, now: Timestamp) -> Result<Option<[u8; 16]>, StoreError> {
+        if !session.writes() {
+            return Ok(None);
+        }
+        let signature: [u8; 16] = rand::random();
+        let row = (self.desk, signature, now.as_millis());
+        session.defer(postgres_sql!("link/sign"), &row, Rows::Each)?;
+        Ok(Some(signature))
+    }
+
+    /// Asks what became of a commit, on a connection of its own, until it is known or too long has passed.
+    fn outcome(&self, signature: [u8; 16]) -> Result<bool, StoreError> {
+        warn!("the connection was lost while a transaction committed; its outcome is asked for");
         let mut session = None;
         let until = Instant::now() + ASKED;
         while Instant::now() < until {
-            match self.status(&mut session, transaction) {
-                Ok(Some(status)) if status == "committed" => return Ok(true),
-                Ok(Some(status)) if status == "aborted" => return Ok(false),
-                Ok(Some(_)) => {}
-                Ok(None) => break,
+            match self.last(&mut session) {
+                Ok(last) => return Ok(last == Some(signature)),
                 Err(_) => session = None,
             }
             std::thread::sleep(PAUSE);
         }
-        error!(transaction, "the outcome of a transaction is not known");
+        error!("the outcome of a transaction is not known");
         Err(StoreError::Unknown("the database could not be asked in time".to_owned()))
     }
 
-    fn status(&self, session: &mut Option<Session>, transaction: &str) -> Result<Option<String>, StoreError> {
+    /// The signature of this desk's last transaction that was committed.
+    fn last(&self, session: &mut Option<Session>) -> Result<Option<[u8; 16]>, StoreError> {
         let session = match session {
             Some(session) => session,
             None => session.insert(Session::open(&self.target)?),
         };
-        let asked = vec![Owned::Text(transaction.to_owned())];
-        let rows = session.block_on(session.query(postgres_sql!("link/outcome"), asked))?;
-        Ok(rows.first().map(|row| row.try_get(0)).transpose()?.flatten())
+        session.row(postgres_sql!("link/outcome"), &[self.desk], |c| c.get())
     }
 }
 
 impl Transactions for Connection {
     fn reach(&mut self) -> Result<(), StoreError> {
-        self.session = Some(self.session()?);
+        let session = self.session()?;
+        if !self.has_row {
+            session.begin(1);
+            session.defer(
+                postgres_sql!("link/sign"),
+                &(self.desk, [0; 16], self.clock.now().as_millis()),
+                Rows::Each,
+            )?;
+            session.flush()?;
+            self.has_row = true;
+        }
+        self.session = Some(session);
         Ok(())
     }
 
@@ -102,10 +124,14 @@ impl Transactions for Connection {
         };
         let now = self.clock.seen(begun.now);
         let tx = Tx::knowing(Database::Postgres(&session), now, self.origin, begun.known);
-        let done = work(&tx, group, standing).and_then(|told| session.flush().map(|()| told));
+        let done = work(&tx, group, standing).and_then(|told| {
+            let signature = self.sign(&session, now)?;
+            session.flush()?;
+            Ok((told, signature))
+        });
         let news = tx.into_news();
-        let told = match done {
-            Ok(told) => told,
+        let (told, signature) = match done {
+            Ok(done) => done,
             Err(error) => {
                 self.session = rolled_back(session, &error);
                 return Err(error);
@@ -115,10 +141,13 @@ impl Transactions for Connection {
             Ok(()) => self.session = Some(session),
             Err(error @ StoreError::Unavailable(_)) => {
                 drop(session);
-                if !self.outcome(&begun.transaction)? {
-                    return Err(StoreError::Raced(format!("the commit did not happen: {error}")));
+                // What has written nothing has nothing to lose.
+                if let Some(signature) = signature {
+                    if !self.outcome(signature)? {
+                        return Err(StoreError::Raced(format!("the commit did not happen: {error}")));
+                    }
+                    info!("it was committed");
                 }
-                info!(transaction = begun.transaction, "it was committed");
             }
             Err(error) => {
                 self.session = rolled_back(session, &error);
@@ -147,7 +176,6 @@ fn rolled_back(session: Session, error: &StoreError) -> Option<Session> {
 /// What is known when the verbs start.
 struct Begun {
     now: Timestamp,
-    transaction: String,
     known: Known,
 }
 
@@ -164,10 +192,5 @@ async fn begin(session: &Session, group: &[Box<dyn Verb>]) -> Result<Begun, Stor
         session.query(postgres_sql!("link/now"), Vec::<Owned>::new()),
     )?;
     let now = now.first().ok_or_else(|| StoreError::Corrupt("the server has no clock".to_owned()))?;
-    let transaction = now.try_get(1)?;
-    Ok(Begun {
-        now: Timestamp::from_millis(now.try_get(0)?),
-        transaction,
-        known: Known { jobs, attempts, keys },
-    })
+    Ok(Begun { now: Timestamp::from_millis(now.try_get(0)?), known: Known { jobs, attempts, keys } })
 }

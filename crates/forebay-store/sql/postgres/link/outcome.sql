@@ -1,2 +1,3 @@
--- What became of a transaction whose commit was not answered.
-SELECT pg_xact_status(CAST(CAST(?1 AS text) AS xid8))
+-- The last transaction of a desk that was committed. One that is still under way on a connection that was lost is waited
+-- for. The number of a transaction would not do: after a crash another one may get it.
+SELECT last FROM desks WHERE id = ?1 FOR UPDATE

@@ -1,1 +1,0 @@
-SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)
