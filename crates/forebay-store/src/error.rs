@@ -29,6 +29,9 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// There is no connection to the server of the database when it is opened; later that is [`Self::Unavailable`].
+    #[error(transparent)]
+    Unreachable(#[from] crate::postgres::ConnectError),
     /// The ledger or the blob store can't work at the moment: disk full, read-only, closing, out of reach.
     #[error("the store is not available at the moment: {0}")]
     Unavailable(String),

@@ -352,6 +352,10 @@ pub trait Access: Send + Sync {
     /// Keeps a key's digest.
     async fn add_key(&self, key: NewKey, by: Actor) -> Result<KeyRecord, StoreError>;
 
+    /// Keeps the digest of the first key with the scope `admin` that a tenant gets. `None` when it has had one, whoever
+    /// was faster.
+    async fn add_first_key(&self, key: NewKey, by: Actor) -> Result<Option<KeyRecord>, StoreError>;
+
     /// The key with that digest, whatever its state.
     async fn key_by_digest(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError>;
 

@@ -86,9 +86,12 @@ impl Revisions {
         let record = match store.active_revision().await? {
             Some(record) => record,
             None => {
+                check(default).map_err(RevisionError::Faults)?;
                 let comment = Some("the default definitions".to_owned());
-                let first = NewRevision { comment, ..NewRevision::of(default, Actor::program()) };
-                apply_checked(&store, first).await?.active().clone()
+                // Where another process was faster, its first ones are active.
+                let first =
+                    NewRevision { comment, expect: Some(0), ..NewRevision::of(default, Actor::program()) };
+                store.apply_revision(first).await?.active().clone()
             }
         };
         let active = Arc::new(read(&record)?);

@@ -1,6 +1,7 @@
 //! The service as a whole: what it starts, in which order, and how it ends.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,7 +65,7 @@ pub enum StartError {
 pub struct Service {
     /// Where its API listens.
     pub addr: SocketAddr,
-    /// Where the admin key is, for tools on this machine.
+    /// Where the key of the first start is, for tools on this machine, if this is where it was made.
     pub admin_key_file: PathBuf,
     app: App,
     worker: Worker,
@@ -93,7 +94,9 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let blobs = blobs::open(&settings, &gateway).await.map_err(StartError::Blobs)?;
     let revisions = Arc::new(Revisions::open(Arc::clone(&store), first_definitions).await?);
     let admin_key_file = settings.store.admin_key_file();
-    first_key(store.as_ref(), &admin_key_file).await?;
+    if settings.roles.api {
+        first_key(store.as_ref(), &admin_key_file).await?;
+    }
     let app = App {
         store,
         tables: Arc::new(Tables::new(Arc::clone(&blobs))),
@@ -168,22 +171,26 @@ pub async fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     })
 }
 
-/// On the first start: the tenant `default`, and an admin key in a file that only its owner can read.
-async fn first_key(store: &dyn Store, file: &Path) -> Result<(), StartError> {
+/// On the first start: the tenant `default`, and an admin key in a file that only its owner can read. Of several
+/// processes that start at the same time, in one folder or on many machines, one makes the key.
+async fn first_key(store: &dyn Store, path: &Path) -> Result<(), StartError> {
     let tenant = match store.tenant(DEFAULT_TENANT).await? {
         Some(tenant) => tenant,
         None => {
             store.put_tenant(DEFAULT_TENANT.to_owned(), TenantSettings::default(), Actor::program()).await?
         }
     };
-    let has_admin = store.keys(tenant.id).await?.iter().any(|key| key.scopes.contains(&Scope::Admin));
-    if has_admin {
+    if has_admin(store, tenant.id).await? {
+        return Ok(());
+    }
+    let unwritten = |source| StartError::AdminKey { path: path.to_owned(), source };
+    let mut file = locked_file(path).map_err(unwritten)?;
+    if has_admin(store, tenant.id).await? {
         return Ok(());
     }
     let minted = http::mint_key();
     // The file first: a key that nobody has is worth nothing, and the next start makes another.
-    write_private(file, minted.text.expose_secret())
-        .map_err(|source| StartError::AdminKey { path: file.to_owned(), source })?;
+    write_key(&mut file, minted.text.expose_secret()).map_err(unwritten)?;
     let key = NewKey {
         tenant: tenant.id,
         name: "first admin key".to_owned(),
@@ -192,17 +199,27 @@ async fn first_key(store: &dyn Store, file: &Path) -> Result<(), StartError> {
         scopes: vec![Scope::Admin],
         expires_at: None,
     };
-    store.add_key(key, Actor::program()).await?;
+    if store.add_first_key(key, Actor::program()).await?.is_none() {
+        std::fs::remove_file(path).map_err(unwritten)?;
+    }
     Ok(())
 }
 
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write as _;
+async fn has_admin(store: &dyn Store, tenant: i64) -> Result<bool, StoreError> {
+    Ok(store.keys(tenant).await?.iter().any(|key| key.scopes.contains(&Scope::Admin)))
+}
+
+/// A file for its owner alone, that one process at a time has.
+fn locked_file(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(b"\n")?;
+    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn write_key(file: &mut File, text: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    writeln!(file, "{text}")?;
     file.sync_all()
 }
 

@@ -50,6 +50,10 @@ impl<B: Backend> Access for Ledger<B> {
         self.write("add_key", Needs::nothing(), move |tx| add_key(tx, &key, &by)).await
     }
 
+    async fn add_first_key(&self, key: NewKey, by: Actor) -> Result<Option<KeyRecord>, StoreError> {
+        self.write("add_key", Needs::nothing(), move |tx| add_first_key(tx, &key, &by)).await
+    }
+
     async fn key_by_digest(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError> {
         self.read(move |tx| tx.row(sql!("keys/by_digest"), [digest.as_bytes()], key)).await
     }
@@ -156,14 +160,23 @@ fn add_key(tx: &Tx<'_>, new: &NewKey, by: &Actor) -> Result<KeyRecord, StoreErro
     Ok(record)
 }
 
+fn add_first_key(tx: &Tx<'_>, new: &NewKey, by: &Actor) -> Result<Option<KeyRecord>, StoreError> {
+    tx.row(sql!("tenants/lock"), [new.tenant], |c| c.get::<i64>())?;
+    let known = tx.rows(sql!("keys/of_tenant"), [new.tenant], key)?;
+    if known.iter().any(|key| key.scopes.contains(&Scope::Admin)) {
+        return Ok(None);
+    }
+    add_key(tx, new, by).map(Some)
+}
+
 fn revoke_key(tx: &Tx<'_>, tenant: i64, id: KeyId, by: &Actor) -> Result<Option<KeyRecord>, StoreError> {
     let find = || tx.row(sql!("keys/by_id"), (tenant, id.as_bytes()), key);
     let Some(before) = find()? else {
         return Ok(None);
     };
-    tx.execute(sql!("keys/revoke"), (tenant, id.as_bytes(), tx.now.as_millis()))?;
+    let revoked = tx.execute(sql!("keys/revoke"), (tenant, id.as_bytes(), tx.now.as_millis()))?;
     let after = find()?;
-    if let Some(after) = after.as_ref().filter(|after| **after != before) {
+    if let Some(after) = after.as_ref().filter(|_| revoked > 0) {
         audit_key(tx, AuditAction::KeyRevoke, by, Some(&before), after)?;
     }
     Ok(after)

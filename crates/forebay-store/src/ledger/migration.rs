@@ -76,7 +76,10 @@ pub fn judge(ours: &[Migration], present: &[Applied], place: &str) -> Result<(),
 pub fn complete(ours: &[Migration], present: &[Applied], place: &str) -> Result<(), StoreError> {
     judge(ours, present, place)?;
     ours.get(present.len()).map_or(Ok(()), |missing| {
-        let reason = format!("migration {} ({}) is still to be applied", missing.number, missing.name);
+        let reason = format!(
+            "migration {} ({}) is still to be applied: run `forebay migrate`",
+            missing.number, missing.name
+        );
         Err(StoreError::Incompatible { path: place.to_owned(), reason })
     })
 }

@@ -128,7 +128,7 @@ impl Reader {
             self.session = Some(idle);
             return Ok(done);
         }
-        let fresh = Session::open(&self.target)?;
+        let fresh = Session::again(&self.target)?;
         let done = fresh.block_on(doing(&fresh))?;
         self.session = Some(fresh);
         Ok(done)

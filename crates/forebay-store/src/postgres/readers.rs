@@ -58,7 +58,7 @@ impl Readers {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let (session, fresh) = match idle {
                 Some(session) => (session, false),
-                None => (Session::open(&self.target)?, true),
+                None => (Session::again(&self.target)?, true),
             };
             session.begin(0);
             match session.block_on(session.command(BEGIN)) {

@@ -91,6 +91,14 @@ struct Deferred {
 }
 
 impl Session {
+    /// Connects in place of a session that was lost, or beside others: what stands in the way may pass.
+    pub(super) fn again(target: &Target) -> Result<Self, StoreError> {
+        Self::open(target).map_err(|error| match error {
+            StoreError::Unreachable(error) => StoreError::Unavailable(error.to_string()),
+            error => error,
+        })
+    }
+
     /// Connects. Whoever calls must not be on a thread that runs tasks.
     pub(super) fn open(target: &Target) -> Result<Self, StoreError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -98,9 +106,7 @@ impl Session {
             .build()
             .map_err(|error| StoreError::Unavailable(format!("no loop for a connection: {error}")))?;
         let mark = format!("{:016x}", rand::random::<u64>());
-        let (client, link) = runtime
-            .block_on(connect::marked(target, &mark))
-            .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let (client, link) = runtime.block_on(connect::marked(target, &mark))?;
         // What goes wrong on the link is told to whoever waits for an answer.
         runtime.spawn(link);
         let keeps_names = runtime.block_on(connect::has_mark(&client, &mark))?;

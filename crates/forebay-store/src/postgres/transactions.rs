@@ -51,7 +51,7 @@ impl Connection {
     fn session(&mut self) -> Result<Session, StoreError> {
         match self.session.take().filter(|session| !session.is_closed()) {
             Some(session) => Ok(session),
-            None => Session::open(&self.target),
+            None => Session::again(&self.target),
         }
     }
 
@@ -86,7 +86,7 @@ impl Connection {
     fn last(&self, session: &mut Option<Session>) -> Result<Option<[u8; 16]>, StoreError> {
         let session = match session {
             Some(session) => session,
-            None => session.insert(Session::open(&self.target)?),
+            None => session.insert(Session::again(&self.target)?),
         };
         session.row(postgres_sql!("link/outcome"), &[self.desk], |c| c.get())
     }

@@ -1,7 +1,7 @@
 //! The embedded backend: one SQLite file that belongs to one process.
 //!
 //! One thread writes. It takes whatever is waiting, runs it as one transaction and answers each caller after
-//! the commit ([`writer`]). Readers have connections of their own and see committed states only ([`readers`]).
+//! the commit (`ledger::desk`). Readers have connections of their own and see committed states only ([`readers`]).
 //! Insertion order is commit order, so that the log needs nothing else.
 
 mod checkpoint;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use forebay_store::{StoreError, sqlite};
+use forebay_store::{StoreError, postgres, sqlite};
 use serde_json::{Value, json};
 
 use super::client::{Ask, Client};
@@ -185,22 +185,24 @@ fn pool_finding(pool: &Value) -> Finding {
 
 async fn examine_database(store: StoreUrl) -> Finding {
     let shown = store.to_string();
-    let path = match store {
-        StoreUrl::Sqlite(path) => path,
-        StoreUrl::Postgres(_) => {
-            return found(Mark::Warn, "database", format!("{shown} can't be looked into by this build"));
+    let (checked, praise) = match store {
+        StoreUrl::Sqlite(path) => {
+            let checked = tokio::task::spawn_blocking(move || sqlite::check(&path)).await;
+            (checked.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string()))), "is whole")
         }
+        StoreUrl::Postgres(target) => (postgres::check(*target).await, "is as this build wants it"),
     };
-    let checked = tokio::task::spawn_blocking(move || sqlite::check(&path)).await;
     match checked {
-        Ok(Ok(report)) => {
+        Ok(report) => {
             let last = report.present.last().map_or("none", String::as_str);
-            let line = format!("{shown} is whole; its last migration is `{last}`");
-            found(Mark::Ok, "database", line)
+            found(Mark::Ok, "database", format!("{shown} {praise}; its last migration is `{last}`"))
         }
-        Ok(Err(StoreError::Unavailable(reason))) => found(Mark::Warn, "database", reason),
-        Ok(Err(error)) => found(Mark::Fail, "database", error.to_string()),
-        Err(error) => found(Mark::Fail, "database", format!("{shown}: {error}")),
+        Err(StoreError::Unavailable(reason)) => found(Mark::Warn, "database", reason),
+        Err(StoreError::Unreachable(error)) => {
+            let text = format!("{}: {}\nfix: {}", error.target, error.problem, error.fix);
+            found(Mark::Fail, "database", text)
+        }
+        Err(error) => found(Mark::Fail, "database", error.to_string()),
     }
 }
 

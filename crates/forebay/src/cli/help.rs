@@ -9,7 +9,7 @@ Run it:
   demo      See it work: service, simulated provider and jobs at once
   serve     Run the service
   sim       Run a simulated provider, with limits and faults
-  migrate   Bring a database to this version while no server runs
+  migrate   Bring a database to this version
   doctor    Look for what is wrong with a server or a database
   verify    Judge a store from its records: nothing lost, nothing twice
   bench     Measure how much this machine does
@@ -62,6 +62,7 @@ pub const SERVE: &str = "\
 Examples:
   forebay serve
   forebay serve --store sqlite:/var/lib/forebay/forebay.db --listen 0.0.0.0:7120
+  FOREBAY_STORE_PASSWORD=... forebay serve --store postgres://forebay@db.example.com/forebay --roles work
   forebay serve --config forebay.toml --log-format json";
 
 /// Examples of `forebay demo`.
@@ -237,7 +238,8 @@ Examples:
 pub const MIGRATE: &str = "\
 Examples:
   forebay migrate
-  forebay migrate --store sqlite:/var/lib/forebay/forebay.db";
+  forebay migrate --store sqlite:/var/lib/forebay/forebay.db
+  forebay migrate --store postgres://owner@db.example.com/forebay";
 
 /// Examples of `forebay doctor`.
 pub const DOCTOR: &str = "\

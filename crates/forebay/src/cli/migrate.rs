@@ -1,7 +1,8 @@
-//! `forebay migrate`: brings a database to this build's schema while no server runs.
+//! `forebay migrate`: brings a database to this build's schema.
 
 use clap::Args;
-use forebay_store::sqlite::{self, MigrationReport};
+use forebay_store::sqlite::MigrationReport;
+use forebay_store::{postgres, sqlite};
 use serde_json::json;
 
 use super::error::CliError;
@@ -28,13 +29,13 @@ pub struct MigrateArgs {
 pub async fn run(args: MigrateArgs, output: &Output) -> Result<Exit, CliError> {
     let store = store::named(&args.store)?;
     let shown = store.to_string();
-    let migrated = tokio::task::spawn_blocking(move || match &store {
-        StoreUrl::Sqlite(path) => {
-            sqlite::migrate(path).map_err(|error| CliError::failed("can't migrate", &error))
-        }
-        StoreUrl::Postgres(_) => Err(CliError::Failed(format!("{store} can't be migrated by this build"))),
-    });
-    let report = migrated.await.map_err(|error| CliError::failed("the migration broke off", &error))??;
+    let migrated = match store {
+        StoreUrl::Sqlite(path) => tokio::task::spawn_blocking(move || sqlite::migrate(&path))
+            .await
+            .map_err(|error| CliError::failed("the migration broke off", &error))?,
+        StoreUrl::Postgres(target) => postgres::migrate(*target).await,
+    };
+    let report = migrated.map_err(|error| store::failed("can't migrate", error))?;
     show(&shown, &report, output)?;
     Ok(Exit::Done)
 }

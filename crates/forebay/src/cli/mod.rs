@@ -139,7 +139,7 @@ enum Command {
     /// Lists who changed what, newest first
     #[command(after_help = help::AUDIT)]
     Audit(audit::AuditArgs),
-    /// Brings a database to this version's schema, while no server runs
+    /// Brings a database to this version's schema
     #[command(after_help = help::MIGRATE)]
     Migrate(migrate::MigrateArgs),
     /// Looks for what is wrong with a server, or with a database that no server has open

@@ -10,8 +10,9 @@ use super::exit::Exit;
 use super::logging::{self, LogArgs};
 use super::output::Output;
 use super::signals::Signals;
+use super::store;
 use crate::config::{self, Key, Settings, Sources};
-use crate::service::{self, Service};
+use crate::service::{self, Service, StartError};
 
 /// Arguments of `forebay serve`.
 #[derive(Debug, Clone, Args)]
@@ -54,7 +55,7 @@ pub async fn run(args: ServeArgs, output: &Output) -> Result<Exit, CliError> {
     let mut signals = Signals::listen()?;
     let (drain_ms, has_api) = (settings.drain.get(), settings.roles.api);
     let service = tokio::select! {
-        started = service::start(settings) => started.map_err(|error| CliError::failed("the service can't start", &error))?,
+        started = service::start(settings) => started.map_err(not_started)?,
         () = signals.next() => return Err(CliError::Interrupted),
     };
     announce(&service, has_api, output)?;
@@ -66,9 +67,19 @@ pub async fn run(args: ServeArgs, output: &Output) -> Result<Exit, CliError> {
     }
 }
 
+fn not_started(error: StartError) -> CliError {
+    let what = "the service can't start";
+    match error {
+        StartError::Store(error) => store::failed(what, error),
+        error => CliError::failed(what, &error),
+    }
+}
+
 fn announce(service: &Service, has_api: bool, output: &Output) -> Result<(), CliError> {
     let url = format!("http://{}", service.addr);
-    let key_file = service.admin_key_file.display().to_string();
+    // The first start may have been another process's, in another folder.
+    let key_file =
+        Some(service.admin_key_file.display().to_string()).filter(|_| service.admin_key_file.exists());
     if output.is_json() {
         return output.record(&json!({ "url": url, "admin_key_file": key_file, "pid": std::process::id() }));
     }
@@ -77,6 +88,7 @@ fn announce(service: &Service, has_api: bool, output: &Output) -> Result<(), Cli
         return output.line(&format!("  health      {url}/readyz and {url}/metrics"));
     }
     output.line(&format!("Forebay listens on {url}"))?;
+    let key_file = key_file.as_deref().unwrap_or("where the first start of this database wrote it");
     output.line(&format!("  admin key   {key_file}"))?;
     output.line(&format!("  API         {url}/docs"))?;
     output.line("  try next    forebay doctor")?;

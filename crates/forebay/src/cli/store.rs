@@ -1,6 +1,7 @@
 //! The store that a command opens itself.
 
-use forebay_store::postgres::{self, Target};
+use forebay_store::StoreError;
+use forebay_store::postgres::{self, ConnectError, Target};
 use tokio_postgres::Client;
 
 use super::error::CliError;
@@ -25,10 +26,7 @@ pub fn named(store: &str) -> Result<StoreUrl, CliError> {
 ///
 /// When there is no connection.
 pub async fn connect(target: &Target) -> Result<(Client, Tasks), CliError> {
-    let (client, link) = postgres::connect(target).await.map_err(|error| CliError::NoStore {
-        problem: format!("{}: {}", error.target, error.problem),
-        fix: error.fix,
-    })?;
+    let (client, link) = postgres::connect(target).await.map_err(unreachable)?;
     let tasks = Tasks::default();
     tasks.spawn("link", async {
         // Whoever waits for an answer hears of it, too.
@@ -37,6 +35,19 @@ pub async fn connect(target: &Target) -> Result<(Client, Tasks), CliError> {
         }
     });
     Ok((client, tasks))
+}
+
+/// What a store could not do for a command.
+pub fn failed(what: &str, error: StoreError) -> CliError {
+    match error {
+        StoreError::Unreachable(error) => unreachable(error),
+        error => CliError::failed(what, &error),
+    }
+}
+
+fn unreachable(error: ConnectError) -> CliError {
+    let ConnectError { target, problem, fix } = error;
+    CliError::NoStore { problem: format!("{target}: {problem}"), fix }
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use forebay_store::record::{
     Scope, TenantSettings, UsageQuery,
 };
 
+use futures_util::future::join_all;
+
 use super::letters::dead;
 use crate::bundle::{Bundle, START, review, succeeded, used};
 
@@ -68,6 +70,20 @@ pub async fn keys_are_kept_by_digest(b: &Bundle) {
         .unwrap();
     assert_eq!(newer.scopes, []);
     assert_eq!(b.store().keys(b.alpha).await.unwrap(), [newer, key], "newest first");
+}
+
+pub async fn one_of_those_who_start_at_once_makes_the_first_key(b: &Bundle) {
+    let store = b.store();
+    store.add_key(new_key(b.alpha, "no admin"), Actor::program()).await.unwrap();
+    let first = |nth: usize| {
+        let key = NewKey { scopes: vec![Scope::Admin], ..new_key(b.alpha, &format!("first {nth}")) };
+        store.add_first_key(key, Actor::program())
+    };
+    let made: Vec<_> = join_all((0..16).map(first)).await.into_iter().filter_map(Result::unwrap).collect();
+    assert_eq!(made.len(), 1);
+    assert_eq!(store.keys(b.alpha).await.unwrap().len(), 2);
+    store.revoke_key(b.alpha, made[0].id, Actor::program()).await.unwrap();
+    assert_eq!(first(16).await.unwrap(), None, "it has had one");
 }
 
 pub async fn a_key_is_revoked_once(b: &Bundle) {

@@ -223,6 +223,7 @@ macro_rules! cases {
             access {
                 a_tenant_is_made_and_changed,
                 keys_are_kept_by_digest,
+                one_of_those_who_start_at_once_makes_the_first_key,
                 a_key_is_revoked_once,
                 a_key_of_nobody_is_refused,
                 whatever_is_anothers_is_absent,

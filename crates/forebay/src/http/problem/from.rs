@@ -27,7 +27,10 @@ impl From<StoreError> for Problem {
     fn from(failure: StoreError) -> Self {
         error!(error = %failure, "the store failed a request");
         match failure {
-            StoreError::Unavailable(_) | StoreError::Unknown(_) | StoreError::Raced(_) => {
+            StoreError::Unavailable(_)
+            | StoreError::Unreachable(_)
+            | StoreError::Unknown(_)
+            | StoreError::Raced(_) => {
                 Problem::new(Code::Overloaded, "the store can't take this at the moment")
                     .retry_after(STORE_RETRY)
             }

@@ -47,7 +47,7 @@ fn full_case() -> Case {
     let waits = case.waits;
     let input = case.store.inputs.iter_mut().find(|input| input.job == waits).unwrap();
     (input.body, input.blob) = (None, Some(large.clone()));
-    input.document = Some(vec![4; 32]);
+    (input.document, input.batch) = (Some(vec![4; 32]), Some(Id([11; 16])));
     case.store.blobs = vec![(None, vec![4; 32]), (Some(waits), large)];
     case
 }

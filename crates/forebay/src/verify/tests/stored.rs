@@ -151,6 +151,7 @@ fn jobs(store: &Records) -> impl Iterator<Item = Row> {
             "step_input" = 0,
             "step_output" = 0,
             "planned_at" = 0,
+            "batch" = store.inputs.iter().find(|input| input.job == row.id).and_then(|input| input.batch),
         )
     });
     let inputs = store.inputs.iter().map(|row| {
@@ -166,10 +167,11 @@ fn jobs(store: &Records) -> impl Iterator<Item = Row> {
                 series_version,
                 not_before,
                 replay_of,
-                batch,
                 created_at
             },
             "job" = seq(store, row.job),
+            "id" = row.job,
+            "tenant" = 1,
         )
     });
     let keys = store.keys.iter().map(|row| {
@@ -212,7 +214,7 @@ fn journal(store: &Records) -> impl Iterator<Item = Row> {
 }
 
 fn attempts(store: &Records) -> impl Iterator<Item = Row> {
-    (1_i64..).zip(&store.attempts).map(|(nth, row)| {
+    store.attempts.iter().map(|row| {
         let permit = store.grants.iter().find(|grant| grant.attempt == row.id).map(|grant| grant.lease_until);
         row!(
             "attempts",
@@ -247,7 +249,6 @@ fn attempts(store: &Records) -> impl Iterator<Item = Row> {
                 overage_micros,
                 evidence
             },
-            "seq" = nth,
             "job" = seq(store, row.job),
             "permit_until" = permit,
             "claim_id" = row.id,
