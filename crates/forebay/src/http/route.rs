@@ -184,8 +184,12 @@ impl Doc {
         self.param("path", name, r#"{"type":"string"}"#, description)
     }
 
-    /// A query parameter; `schema` is its JSON Schema.
+    /// A query parameter; `schema` is its JSON Schema. No text of a query may hold a NUL.
     pub(super) fn query(self, name: &'static str, schema: &'static str, description: &'static str) -> Self {
+        let schema = match schema {
+            r#"{"type":"string"}"# => r#"{"type":"string","pattern":"^[^\\u0000]*$"}"#,
+            told => told,
+        };
         self.param("query", name, schema, description)
     }
 
