@@ -35,6 +35,8 @@ pub enum KeyKind {}
 pub enum ClaimKind {}
 /// Marks ids of batches of jobs.
 pub enum BatchKind {}
+/// Marks ids of processes.
+pub enum ProcessKind {}
 
 impl Kind for JobKind {
     const PREFIX: &'static str = "job_";
@@ -51,6 +53,9 @@ impl Kind for ClaimKind {
 impl Kind for BatchKind {
     const PREFIX: &'static str = "batch_";
 }
+impl Kind for ProcessKind {
+    const PREFIX: &'static str = "prc_";
+}
 
 /// Names a job.
 pub type JobId = Id<JobKind>;
@@ -62,6 +67,8 @@ pub type KeyId = Id<KeyKind>;
 pub type ClaimId = Id<ClaimKind>;
 /// Names jobs that were handed over in one call.
 pub type BatchId = Id<BatchKind>;
+/// Names a process, from its start to its end.
+pub type ProcessId = Id<ProcessKind>;
 
 impl<K> Id<K> {
     /// Makes an id from the time and ten random bytes.

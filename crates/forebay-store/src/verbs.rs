@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
 use forebay_core::event::Origin;
-use forebay_core::id::{AttemptId, BatchId, JobId, KeyId};
+use forebay_core::id::{AttemptId, BatchId, JobId, KeyId, ProcessId};
 use forebay_core::lifecycle::Failed;
 use forebay_core::time::{Millis, Timestamp};
 use tokio::sync::{Notify, broadcast};
@@ -15,12 +15,12 @@ use crate::record::{
     AcceptRefused, Accepted, Actor, Applied, AttemptRecord, AuditPage, AuditQuery, BatchPage, BatchRecord,
     Begun, Cancelled, Changed, Claim, ClaimReply, Committed, DatasetPut, DatasetRecord, Decided,
     DecidedQuery, DecidedReview, DocumentRecord, DueReview, EventPage, EventQuery, Extended, Held, JobPage,
-    JobQuery, JobRecord, KeyRecord, Lapsed, Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup,
-    LetterPage, LetterQuery, LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision,
-    NewDocument, NewJob, NewKey, NewReplay, NewReview, NewRevision, OpenLetters, Placed, PoolStatus, Queue,
-    ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewPage, ReviewQuery, ReviewRecord,
-    ReviewRefused, RevisionPage, RevisionRecord, StandingClaim, StepCommit, StepRecord, Taken, TenantRecord,
-    TenantSettings, UsageQuery, UsageRow, Work,
+    JobQuery, JobRecord, KeyRecord, Lapsed, Lead, Letter, LetterChange, LetterChanged, LetterFilter,
+    LetterGroup, LetterPage, LetterQuery, LetterState, Member, MemberRecord, NewBatch, NewDataset,
+    NewDecision, NewDocument, NewJob, NewKey, NewReplay, NewReview, NewRevision, OpenLetters, Placed,
+    PoolStatus, ProcessRecord, ProcessReport, Queue, ReplayQuery, ReplayRefused, ReplaySource, ResultRecord,
+    ReviewPage, ReviewQuery, ReviewRecord, ReviewRefused, RevisionPage, RevisionRecord, StandingClaim,
+    StepCommit, StepRecord, Taken, TenantRecord, TenantSettings, UsageQuery, UsageRow, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -30,6 +30,7 @@ pub trait Store:
     + Steps
     + Upkeep
     + Leases
+    + Processes
     + Jobs
     + Inspect
     + Log
@@ -53,6 +54,7 @@ impl<T> Store for T where
         + Steps
         + Upkeep
         + Leases
+        + Processes
         + Jobs
         + Inspect
         + Log
@@ -142,8 +144,29 @@ pub trait Upkeep: Send + Sync {
 /// Who owns what for a while, where several processes may.
 #[async_trait]
 pub trait Leases: Send + Sync {
+    /// Takes what only one process does at a time, or prolongs it, for a span from now on. `None` while another one has
+    /// it. Whoever has lost it, because it was paused, say, is not stopped by that: each verb that it calls has to be
+    /// harmless then.
+    async fn lead(&self, what: &str, who: ProcessId, span: Millis) -> Result<Option<Lead>, StoreError>;
+
+    /// Lets others have it at once. Nothing where another one has it.
+    async fn stop_leading(&self, what: &str, who: ProcessId) -> Result<(), StoreError>;
+
     /// Those of these jobs that are not their holder's any more. Changes nothing.
     async fn lost(&self, held: Vec<Held>) -> Result<Vec<Held>, StoreError>;
+}
+
+/// The processes that work on a store, as each says of itself.
+#[async_trait]
+pub trait Processes: Send + Sync {
+    /// What a process says of itself now. Who was not heard of for an hour is forgotten.
+    async fn report(&self, report: ProcessReport) -> Result<(), StoreError>;
+
+    /// A process ends.
+    async fn sign_off(&self, who: ProcessId) -> Result<(), StoreError>;
+
+    /// All that were heard of lately, oldest first.
+    async fn processes(&self) -> Result<Vec<ProcessRecord>, StoreError>;
 }
 
 /// Looking at jobs, and ending them by request. Every verb is bound to a tenant (I27).

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use forebay_core::definition::Credential;
+use forebay_core::id::ProcessId;
+use forebay_core::time::Timestamp;
 use forebay_store::Store;
 use forebay_store::blob::Blobs;
 use secrecy::SecretString;
@@ -11,7 +13,32 @@ use crate::config::Settings;
 use crate::datasets::Tables;
 use crate::metrics::Metrics;
 use crate::revisions::Revisions;
-use crate::runtime::Tasks;
+use crate::runtime::{Tasks, random_bytes};
+
+/// Which process of its store this is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// From its start to its end.
+    pub id: ProcessId,
+    /// What it is called in attempts: its machine, its number there, and a random part, since numbers repeat.
+    pub name: String,
+    /// When it started, by the store's clock.
+    pub started_at: Timestamp,
+}
+
+impl Process {
+    /// One that starts now.
+    pub fn starting(now: Timestamp) -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = if host.trim().is_empty() { "host" } else { host.trim() };
+        let random = u32::from_be_bytes(random_bytes());
+        Self {
+            id: ProcessId::new(now, random_bytes()),
+            name: format!("{host}-{}-{random:08x}", std::process::id()),
+            started_at: now,
+        }
+    }
+}
 
 /// The running service, as its parts see it.
 #[derive(Clone)]
@@ -24,6 +51,8 @@ pub struct App {
     pub tables: Arc<Tables>,
     /// Definitions: the active ones, and those that jobs were accepted under.
     pub revisions: Arc<Revisions>,
+    /// Which process this is.
+    pub process: Arc<Process>,
     /// How the process is set up.
     pub settings: Arc<Settings>,
     /// Counters and gauges.

@@ -18,6 +18,7 @@ pub mod door;
 pub mod http;
 pub mod maintain;
 pub mod metrics;
+pub mod presence;
 pub mod review;
 pub mod revisions;
 pub mod runtime;

@@ -13,9 +13,10 @@ use forebay_store::sqlite::SqliteStore;
 use forebay_store::{Store, StoreError, SystemClock};
 use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
-use crate::app::App;
+use crate::app::{App, Process};
 use crate::blobs;
 use crate::config::{Settings, StoreUrl};
 use crate::datasets::Tables;
@@ -24,8 +25,9 @@ use crate::door::Door;
 use crate::http::{self, DEFAULT_TENANT};
 use crate::maintain;
 use crate::metrics::Metrics;
+use crate::presence;
 use crate::revisions::{RevisionError, Revisions};
-use crate::runtime::{Tasks, random_bytes};
+use crate::runtime::Tasks;
 use crate::work::Worker;
 
 /// Why the service did not start.
@@ -69,6 +71,8 @@ pub struct Service {
     pub admin_key_file: PathBuf,
     app: App,
     worker: Worker,
+    /// Told when the last call is over.
+    done: CancellationToken,
 }
 
 /// Starts everything: store, definitions, API, workers, maintenance.
@@ -97,19 +101,23 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     if settings.roles.api {
         first_key(store.as_ref(), &admin_key_file).await?;
     }
+    let process = Arc::new(Process::starting(store.now()));
     let app = App {
         store,
         tables: Arc::new(Tables::new(Arc::clone(&blobs))),
         blobs,
         revisions,
+        process,
         settings: Arc::new(settings),
         metrics: Arc::new(Metrics::new()),
         tasks: Tasks::default(),
     };
-    let worker = Worker::new(app.clone(), gateway, worker_name());
+    let worker = Worker::new(app.clone(), gateway);
+    let done = CancellationToken::new();
     let roles = app.settings.roles;
     app.tasks.spawn("http", serve_http(listener, app.clone()));
     app.tasks.spawn("revisions", follow_revisions(app.clone()));
+    app.tasks.spawn("presence", presence::run(app.clone(), worker.in_hand(), done.clone()));
     if roles.maintain {
         app.tasks.spawn("maintain", maintain::run(app.clone()));
     }
@@ -117,7 +125,7 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
         worker.start();
     }
     info!(%addr, revision = app.revisions.active().number, "serving");
-    Ok(Service { addr, admin_key_file, app, worker })
+    Ok(Service { addr, admin_key_file, app, worker, done })
 }
 
 impl Service {
@@ -136,6 +144,7 @@ impl Service {
     pub async fn stop(self) {
         self.app.tasks.stopping().cancel();
         self.worker.drain().await;
+        self.done.cancel();
         self.app.tasks.stop().await;
     }
 }
@@ -221,9 +230,4 @@ fn write_key(file: &mut File, text: &str) -> io::Result<()> {
     file.set_len(0)?;
     writeln!(file, "{text}")?;
     file.sync_all()
-}
-
-/// One name a process, for attempt rows: the process number and a random part, since numbers repeat.
-fn worker_name() -> String {
-    format!("{}-{:08x}", std::process::id(), u32::from_be_bytes(random_bytes()))
 }

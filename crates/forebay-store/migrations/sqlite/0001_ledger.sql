@@ -295,6 +295,28 @@ CREATE TABLE events (
 CREATE INDEX events_of_job ON events (job) WHERE job IS NOT NULL;
 CREATE INDEX events_of_tenant ON events (tenant);
 
+-- The processes that work on this store, as each says of itself now and then.
+CREATE TABLE processes (
+  id         BLOB    PRIMARY KEY,
+  name       TEXT    NOT NULL,
+  build      TEXT    NOT NULL,
+  roles      TEXT    NOT NULL,             -- names with a space between
+  slots      INTEGER NOT NULL,             -- jobs that it may have in hand
+  pools      TEXT,                         -- what it is restricted to, as a JSON array; all where null
+  tasks      TEXT,                         -- likewise
+  in_hand    INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  heard_at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What only one process does at a time, and which. The fence rises with each change of hands.
+CREATE TABLE leader_leases (
+  name        TEXT    PRIMARY KEY,
+  holder      BLOB    NOT NULL,
+  fence       INTEGER NOT NULL,
+  lease_until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- A job with what was asked for. The order of the columns is the order in which rows are read; the plan of the
 -- current step, which few read, comes last.
 CREATE VIEW job_records AS

@@ -3,15 +3,34 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use forebay_core::id::JobId;
+use forebay_core::id::{JobId, ProcessId};
+use forebay_core::time::Millis;
 
 use super::transaction::Tx;
-use super::{Backend, Ledger, sql};
-use crate::record::Held;
+use super::{Backend, Ledger, Needs, sql};
+use crate::record::{Held, Lead};
 use crate::{Leases, StoreError};
 
 #[async_trait]
 impl<B: Backend> Leases for Ledger<B> {
+    async fn lead(&self, what: &str, who: ProcessId, span: Millis) -> Result<Option<Lead>, StoreError> {
+        let what = what.to_owned();
+        self.write("lead", Needs::nothing(), move |tx| {
+            let until = tx.now.after(span);
+            let asked = (&what, who.as_bytes(), tx.now.as_millis(), until.as_millis());
+            tx.row(sql!("leases/lead"), asked, |c| Ok(Lead { fence: c.count()?, until }))
+        })
+        .await
+    }
+
+    async fn stop_leading(&self, what: &str, who: ProcessId) -> Result<(), StoreError> {
+        let what = what.to_owned();
+        self.write("stop_leading", Needs::nothing(), move |tx| {
+            tx.execute(sql!("leases/stop_leading"), (&what, who.as_bytes(), tx.now.as_millis())).map(drop)
+        })
+        .await
+    }
+
     async fn lost(&self, held: Vec<Held>) -> Result<Vec<Held>, StoreError> {
         self.read(move |tx| lost(tx, held)).await
     }

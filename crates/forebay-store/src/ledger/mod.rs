@@ -23,6 +23,7 @@ mod letters;
 mod log;
 pub mod migration;
 pub mod outbox;
+mod processes;
 mod queue;
 mod replay;
 mod reviews;

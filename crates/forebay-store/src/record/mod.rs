@@ -9,6 +9,7 @@ mod dataset;
 mod job;
 mod letter;
 mod log;
+mod process;
 mod review;
 mod revision;
 mod step;
@@ -32,6 +33,7 @@ pub use letter::{
     LetterState, NewReplay, NoteRecord, OpenLetters, ReplayQuery, ReplayRefused, ReplaySource,
 };
 pub use log::{Changed, EventPage, EventQuery, EventRecord, Taken};
+pub use process::{Lead, ProcessRecord, ProcessReport};
 pub use review::{
     Decided, DecidedQuery, DecidedReview, DecisionRecord, DueReview, HeldBy, NewDecision, NewReview,
     ReviewClaim, ReviewEntry, ReviewPage, ReviewQuery, ReviewRecord, ReviewRefused, Verdict,

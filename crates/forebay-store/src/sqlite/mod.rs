@@ -205,6 +205,8 @@ fn identity(connection: &rusqlite::Connection, now: Timestamp) -> Result<Identit
 fn end_leases(connection: &rusqlite::Connection, now: Timestamp) -> Result<(), StoreError> {
     connection.execute(sqlite_sql!("upkeep/end_job_leases"), [now.as_millis()])?;
     connection.execute(sqlite_sql!("upkeep/end_grant_leases"), [now.as_millis()])?;
+    connection.execute(sqlite_sql!("leases/end_all"), [now.as_millis()])?;
+    connection.execute(sqlite_sql!("processes/forget_all"), ())?;
     Ok(())
 }
 

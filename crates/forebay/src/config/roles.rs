@@ -45,6 +45,12 @@ impl Roles {
         if roles == Self::NONE { Err("a process without any role".to_owned()) } else { Ok(roles) }
     }
 
+    /// Their names.
+    pub fn names(self) -> Vec<&'static str> {
+        let roles = [(self.api, "api"), (self.work, "work"), (self.maintain, "maintain")];
+        roles.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
+    }
+
     /// What can be written.
     pub(super) fn fix() -> String {
         format!("choose among {KNOWN}, with commas between them")

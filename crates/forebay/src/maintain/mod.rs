@@ -5,6 +5,7 @@
 //! stops the others.
 
 mod due;
+mod leader;
 
 use forebay_core::attempt::Outcome;
 use forebay_core::definition::OnUnknown;
@@ -20,6 +21,7 @@ use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
 use crate::app::App;
+use leader::Leader;
 
 /// Rows of one pass.
 const PAGE: usize = 500;
@@ -27,28 +29,42 @@ const PAGE: usize = 500;
 /// How long a person has where the task can't be read.
 const DEFAULT_REVIEW_DUE: Millis = Millis::from_secs(72 * 3_600);
 
-/// Looks again and again until the process stops.
+/// Looks again and again until the process stops, while no other process does.
 pub async fn run(app: App) {
+    let mut leader = Leader::new(app.clone());
     let mut ticks = tokio::time::interval(app.settings.reaper_interval.to_duration());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = ticks.tick() => pass(&app).await,
-            () = app.tasks.stopping().cancelled() => return,
+            _ = ticks.tick() => pass(&app, &mut leader).await,
+            () = app.tasks.stopping().cancelled() => break,
         }
     }
+    leader.stop().await;
 }
 
-async fn pass(app: &App) {
-    let results = [
-        ("rescue", rescue_lapsed(app).await),
-        ("expire", expire_overdue(app).await),
-        ("decide what is due", due::decide_or_alert(app).await),
-        ("sweep", app.store.sweep_grants(PAGE).await.map(|_| ())),
-    ];
-    for (what, result) in results {
-        if let Err(error) = result {
-            warn!(%error, what, "maintenance could not do its work");
+/// What a pass does, one after the other.
+#[derive(Debug, Clone, Copy)]
+enum Duty {
+    Rescue,
+    Expire,
+    DecideWhatIsDue,
+    Sweep,
+}
+
+async fn pass(app: &App, leader: &mut Leader) {
+    for duty in [Duty::Rescue, Duty::Expire, Duty::DecideWhatIsDue, Duty::Sweep] {
+        if !leader.leads().await {
+            return;
+        }
+        let done = match duty {
+            Duty::Rescue => rescue_lapsed(app).await,
+            Duty::Expire => expire_overdue(app).await,
+            Duty::DecideWhatIsDue => due::decide_or_alert(app).await,
+            Duty::Sweep => app.store.sweep_grants(PAGE).await.map(drop),
+        };
+        if let Err(error) = done {
+            warn!(%error, ?duty, "maintenance could not do its work");
         }
     }
 }

@@ -140,7 +140,7 @@ fn new_claim(worker: &Worker, pool: &str, slots: usize) -> Option<Claim> {
         prices: worker.app.revisions.prices(),
         slots,
         lease: worker.app.settings.lease,
-        worker: worker.name.to_string(),
+        worker: worker.app.process.name.clone(),
         build: BUILD,
     })
 }

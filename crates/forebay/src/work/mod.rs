@@ -31,8 +31,6 @@ use hands::Hands;
 pub struct Worker {
     app: App,
     gateway: Gateway,
-    /// Who claims, in attempt rows: one name a process.
-    name: Arc<str>,
     slots: Arc<Semaphore>,
     hands: Arc<Hands>,
     /// Loops that claim.
@@ -45,19 +43,24 @@ pub struct Worker {
 
 impl Worker {
     /// A worker that has not begun.
-    pub fn new(app: App, gateway: Gateway, name: String) -> Self {
+    pub fn new(app: App, gateway: Gateway) -> Self {
         let slots = Arc::new(Semaphore::new(app.settings.slots));
         let claiming = app.tasks.group();
         Self {
             app,
             gateway,
-            name: name.into(),
             slots,
             hands: Arc::new(Hands::default()),
             claiming,
             calls: TaskTracker::new(),
             hand_back: CancellationToken::new(),
         }
+    }
+
+    /// How many jobs it has in hand, for whoever asks later.
+    pub fn in_hand(&self) -> impl Fn() -> usize + Send + 'static {
+        let hands = Arc::clone(&self.hands);
+        move || hands.count()
     }
 
     /// Begins: claims from now on.

@@ -28,6 +28,8 @@ enum Lead {
     Cancel,
     /// A job was cancelled, and its worker died before it gave its permit back.
     Swept,
+    /// The process is told to stop.
+    Stop,
     /// A request of somebody who looks after the system.
     Request(Method, &'static str, fn() -> Value),
     /// A key is revoked.
@@ -75,6 +77,14 @@ fn places() -> Vec<(&'static str, Lead)> {
         ("expire.after_commit", Lead::Late),
         ("cancel.before_commit", Lead::Cancel),
         ("cancel.after_commit", Lead::Cancel),
+        ("lead.before_commit", Lead::Submit),
+        ("lead.after_commit", Lead::Submit),
+        ("stop_leading.before_commit", Lead::Stop),
+        ("stop_leading.after_commit", Lead::Stop),
+        ("report.before_commit", Lead::Submit),
+        ("report.after_commit", Lead::Submit),
+        ("sign_off.before_commit", Lead::Stop),
+        ("sign_off.after_commit", Lead::Stop),
         ("sweep_grants.before_commit", Lead::Swept),
         ("sweep_grants.after_commit", Lead::Swept),
         ("apply_revision.before_commit", apply()),
@@ -233,9 +243,12 @@ impl Stage {
         let began = std::time::Instant::now();
         for nth in 0.. {
             self.act(server, nth).await.ok();
+            if nth == 0 && matches!(self.lead, Lead::Stop) {
+                server.signal("TERM");
+            }
             for _ in 0..20 {
                 if server.has_ended() {
-                    return true;
+                    return server.has_aborted();
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -250,7 +263,7 @@ impl Stage {
     async fn act(&self, server: &Server, nth: usize) -> Result<(), String> {
         let key = format!("nr-{nth}");
         match self.lead {
-            Lead::Submit => self.submit(server, &key, "quick", None).await.map(drop),
+            Lead::Submit | Lead::Stop => self.submit(server, &key, "quick", None).await.map(drop),
             Lead::Slow => self.submit(server, &key, "[slow]", None).await.map(drop),
             Lead::Lost | Lead::Swept => Ok(()),
             Lead::Late => {

@@ -1,6 +1,7 @@
 //! A server process with a store of its own, and what a caller does with it.
 
 use std::io::{BufRead, BufReader, Read as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -106,6 +107,13 @@ impl Server {
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("its status").is_some()
+    }
+
+    /// Whether it has ended itself at a fail point.
+    pub fn has_aborted(&mut self) -> bool {
+        let ended = self.child.try_wait().expect("its status");
+        // SIGABRT
+        ended.is_some_and(|status| status.signal() == Some(6))
     }
 
     /// Kills it as a crash would: no handler runs, nothing is flushed.

@@ -56,10 +56,20 @@ const MODULES: &[Row] = &[
     Row("door", &["accept", "app", "http"], STORE, "the one place where `http` and `accept` meet"),
     Row(
         "http",
-        &["accept", "app", "datasets", "definitions", "metrics", "review", "revisions", "runtime"],
+        &[
+            "accept",
+            "app",
+            "datasets",
+            "definitions",
+            "metrics",
+            "presence",
+            "review",
+            "revisions",
+            "runtime",
+        ],
         STORE,
         "answers from the store and hands jobs to its intake: it neither runs work nor calls providers. Of `accept` it \
-         knows the refusals, which it words as problems",
+         knows the refusals, which it words as problems, and of `presence` who counts as silent",
     ),
     Row(
         "maintain",
@@ -72,6 +82,12 @@ const MODULES: &[Row] = &[
         &["revisions", "runtime"],
         STORE,
         "counts what others tell it; of `runtime` the name of the build",
+    ),
+    Row(
+        "presence",
+        &["app", "runtime"],
+        STORE,
+        "says what the process is, and of its work a number that it is given",
     ),
     Row(
         "review",
@@ -93,6 +109,7 @@ const MODULES: &[Row] = &[
             "http",
             "maintain",
             "metrics",
+            "presence",
             "revisions",
             "runtime",
             "work",

@@ -19,6 +19,7 @@ pub mod leases;
 pub mod letters;
 pub mod log;
 pub mod ordering;
+pub mod processes;
 pub mod retry;
 pub mod reviews;
 pub mod revisions;
@@ -192,6 +193,9 @@ macro_rules! cases {
             }
             leases {
                 a_job_is_its_holders_until_somebody_takes_it,
+                one_leads_until_its_lease_lapses,
+                who_stops_leading_is_followed_at_once,
+                of_many_at_once_one_leads,
             }
             letters {
                 a_job_that_fails_is_a_dead_letter,
@@ -257,6 +261,11 @@ macro_rules! cases {
                 another_active_one_is_told,
                 who_expected_another_one_changes_nothing,
                 a_list_says_who_and_when,
+            }
+            processes {
+                a_process_says_how_it_is,
+                who_is_silent_is_forgotten,
+                who_ends_is_gone,
             }
             reviews {
                 open_ones_oldest_first,

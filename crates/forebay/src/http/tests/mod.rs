@@ -41,7 +41,7 @@ use tower::ServiceExt as _;
 
 use super::auth::mint_key;
 use super::{DEFAULT_TENANT, router};
-use crate::app::App;
+use crate::app::{App, Process};
 use crate::config::Settings;
 use crate::datasets::Tables;
 use crate::definitions;
@@ -72,6 +72,7 @@ impl Bench {
             tables: Arc::new(Tables::new(blobs.clone())),
             blobs,
             revisions: Arc::new(Revisions::open(Arc::clone(&store), definitions::DEFAULT).await.unwrap()),
+            process: Arc::new(Process::starting(store.now())),
             settings: Arc::new(settings),
             metrics: Arc::new(Metrics::new()),
             tasks: Tasks::default(),

@@ -1,0 +1,1 @@
+DELETE FROM processes WHERE heard_at < ?1

@@ -1,0 +1,64 @@
+//! One process at a time maintains a store; when it ends or is not heard of any more, another one does.
+//!
+//! That saves work and protects nothing: what a process still does that has lost its lease is done on the rows as they
+//! are then, as everything here.
+
+use forebay_core::time::Millis;
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+
+use crate::app::App;
+
+/// What is led, as the list of processes names it.
+const MAINTENANCE: &str = "maintenance";
+
+/// Whether this process leads.
+pub(super) struct Leader {
+    app: App,
+    /// For how long it leads when it has asked: a third of a worker's lease, as that is for workers.
+    span: Millis,
+    /// When it asked last.
+    asked: Option<Instant>,
+    /// By which fence it leads; none while another one does.
+    fence: Option<u64>,
+}
+
+impl Leader {
+    pub(super) fn new(app: App) -> Self {
+        let span = Millis::new(app.settings.lease.get() / 3);
+        Self { app, span, asked: None, fence: None }
+    }
+
+    /// Whether this process leads now. Asks the store long before its time is over, or now and then whether another's is.
+    pub(super) async fn leads(&mut self) -> bool {
+        let pause = self.span.to_duration() / if self.fence.is_some() { 3 } else { 5 };
+        if self.asked.is_none_or(|at| at.elapsed() >= pause) {
+            self.ask().await;
+        }
+        self.fence.is_some()
+    }
+
+    async fn ask(&mut self) {
+        self.asked = Some(Instant::now());
+        let answer = self.app.store.lead(MAINTENANCE, self.app.process.id, self.span).await;
+        let lead = answer.unwrap_or_else(|error| {
+            warn!(%error, "it can't be seen who maintains the store");
+            None
+        });
+        let before = std::mem::replace(&mut self.fence, lead.map(|lead| lead.fence));
+        match self.fence {
+            now if now == before => {}
+            Some(fence) => info!(fence, "this process maintains the store from now on"),
+            None => warn!("this process does not maintain the store any more"),
+        }
+    }
+
+    /// Lets another one lead at once.
+    pub(super) async fn stop(self) {
+        if self.fence.is_some()
+            && let Err(error) = self.app.store.stop_leading(MAINTENANCE, self.app.process.id).await
+        {
+            debug!(%error, "nobody maintains the store until a lease has lapsed");
+        }
+    }
+}
