@@ -35,6 +35,7 @@ Administration:
   dataset   Master data that answers are compared with
   tenant    Tenants, their limits and budgets
   key       API keys
+  workers   The processes of an installation
 
 Options:
 ";
@@ -48,8 +49,7 @@ Environment:
   FOREBAY_KEY    the API key; for a server on this machine the key beside its
                  database is found
   FOREBAY_STORE  the database [default: sqlite:forebay.db]
-  FOREBAY_STORE_PASSWORD
-                 the password of its PostgreSQL user
+  FOREBAY_STORE_PASSWORD  that of its PostgreSQL user
   FOREBAY_LOG    what is logged: info, or forebay=debug,warn
   NO_COLOR       no colors
 
@@ -153,6 +153,12 @@ Examples:
   forebay review correct job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 --set /total=49.99
   forebay review reject job_0199c0de5b7a7c4e8f00a1b2c3d4e5f6 --comment duplicate
   forebay review export --decision correct --since 30d --text > corrections.jsonl";
+
+/// Examples of `forebay workers`.
+pub const WORKERS: &str = "\
+Examples:
+  forebay workers
+  forebay workers --json | jq -r 'select(.silent) | .name'";
 
 /// Examples of `forebay apply`.
 pub const APPLY: &str = "\

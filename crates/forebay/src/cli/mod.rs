@@ -47,6 +47,7 @@ mod tour;
 pub mod values;
 mod verify;
 mod watch;
+mod workers;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -124,6 +125,9 @@ enum Command {
     /// API keys
     #[command(after_help = help::KEY)]
     Key(key::KeyArgs),
+    /// Lists the processes of an installation, and who is not heard of any more
+    #[command(after_help = help::WORKERS)]
+    Workers(workers::WorkersArgs),
     /// Checks definitions and makes them the active revision
     #[command(after_help = help::APPLY)]
     Apply(apply::ApplyArgs),
@@ -201,6 +205,7 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Tenant(args) => as_client(tenant::run(args, output)).await,
         Command::Dataset(args) => as_client(dataset::run(args, output)).await,
         Command::Key(args) => as_client(key::run(args, output)).await,
+        Command::Workers(args) => as_client(workers::run(args, output)).await,
         Command::Apply(args) => as_client(apply::run(args, output)).await,
         Command::Diff(args) => as_client(revisions::diff(args, output)).await,
         Command::Rollback(args) => as_client(revisions::rollback(args, output)).await,

@@ -40,6 +40,7 @@ mod server;
 mod tasks;
 mod tenants;
 mod usage;
+mod workers;
 
 #[cfg(test)]
 mod tests;
@@ -75,6 +76,7 @@ fn routes() -> Vec<Route> {
         tasks::routes(),
         usage::routes(),
         pools::routes(),
+        workers::routes(),
         revisions::routes(),
         tenants::routes(),
         keys::routes(),

@@ -15,6 +15,7 @@ mod review;
 mod revision;
 mod shapes;
 mod task;
+mod worker;
 
 pub(super) use access::{Key, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBody, TenantList};
 pub(super) use attempt::{Attempt, AttemptList, Step, StepList};
@@ -37,6 +38,7 @@ pub(super) use revision::{
     ActorDto, Revision, RevisionBody, RevisionDiff, RevisionEntry, RevisionList, RevisionTrial, RollbackBody,
 };
 pub(super) use task::{Task, TaskList};
+pub(super) use worker::{Worker, WorkerList};
 
 /// The currency of all amounts, as ISO 4217 writes it.
 pub(super) const CURRENCY: &str = "USD";

@@ -87,6 +87,7 @@ const TAGS: &[(&str, &str)] = &[
     ("tasks", "What jobs can be submitted for"),
     ("usage", "What was used"),
     ("pools", "Capacity"),
+    ("workers", "Processes"),
     ("revisions", "Definitions by number"),
     ("tenants", "Who pays and owns"),
     ("keys", "Who may do what"),

@@ -70,6 +70,7 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /v1/tenants admin
     GET /v1/tenants/{tenant} admin
     GET /v1/usage read
+    GET /v1/workers operate
     POST /v1/dead-letters/change operate
     POST /v1/dead-letters/replay operate
     POST /v1/dead-letters/{job_id} operate

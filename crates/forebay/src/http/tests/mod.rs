@@ -16,6 +16,7 @@ mod outer;
 mod reviews;
 mod revisions;
 mod server;
+mod workers;
 
 use std::sync::Arc;
 
