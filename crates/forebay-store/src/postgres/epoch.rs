@@ -22,11 +22,13 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Stamps the events that this transaction is about to write. It never waits for the lock of an epoch that is being
 /// closed, since whoever closes it may wait for locks of ours.
 pub(super) async fn stamp(session: &Session) -> Result<(), StoreError> {
+    let (lock, stamp) = (postgres_sql!("log/lock_epoch"), postgres_sql!("log/stamp_epoch"));
+    session.prepare([lock, stamp].into_iter()).await?;
     for _ in 0..TRIES {
         // Two statements: the second sees what was committed after the first has its lock.
         let (locked, current) = tokio::try_join!(
-            session.query(postgres_sql!("log/lock_epoch"), Vec::<Owned>::new()),
-            session.query(postgres_sql!("log/stamp_epoch"), Vec::<Owned>::new()),
+            session.query(lock, Vec::<Owned>::new()),
+            session.query(stamp, Vec::<Owned>::new()),
         )?;
         let (Some(locked), Some(current)) = (locked.first(), current.first()) else {
             return Err(StoreError::Corrupt("the log has no epoch".to_owned()));

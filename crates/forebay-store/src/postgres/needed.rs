@@ -12,6 +12,7 @@ use crate::ledger::accept::key_holder;
 use crate::ledger::columns::{Columns, Row, job_record};
 use crate::ledger::desk::Verb;
 use crate::ledger::settle::{self, Open};
+use crate::ledger::statement::Statement;
 use crate::ledger::transaction::{KeyHolder, KnownJob};
 
 /// Rows as a statement takes them: one array a column.
@@ -40,6 +41,13 @@ impl Needed {
             }
         }
         needed
+    }
+
+    /// The statements that read it.
+    pub(super) fn statements(&self) -> impl Iterator<Item = &'static Statement> {
+        let jobs = [postgres_sql!("jobs/lock_many"), postgres_sql!("attempts/open_many")];
+        let jobs = jobs.into_iter().filter(|_| !self.jobs.is_empty());
+        jobs.chain((!self.keys.is_empty()).then(|| postgres_sql!("accept/find_keys")))
     }
 
     /// Locks the jobs, in the order of their numbers.
@@ -89,7 +97,7 @@ impl Needed {
 
 async fn ask(
     session: &Session,
-    sql: &'static crate::ledger::statement::Statement,
+    sql: &'static Statement,
     rows: &[Vec<Owned>],
     width: usize,
 ) -> Result<Rows, StoreError> {

@@ -340,6 +340,17 @@ impl Session {
         Err(StoreError::Raced(format!("{sql} wrote {written} of {rows} rows")))
     }
 
+    /// Has these statements known to the server, so that they run in the order in which they are asked for.
+    pub(super) async fn prepare(
+        &self,
+        statements: impl Iterator<Item = &'static Statement>,
+    ) -> Result<(), StoreError> {
+        for sql in statements {
+            self.ready(sql).await?;
+        }
+        Ok(())
+    }
+
     async fn ready(&self, sql: &'static Statement) -> Result<Ready, StoreError> {
         if let Some(ready) = self.prepared.borrow().get(sql.name) {
             return Ok(ready.clone());

@@ -183,6 +183,8 @@ struct Begun {
 async fn begin(session: &Session, group: &[Box<dyn Verb>]) -> Result<Begun, StoreError> {
     session.begin(group.len());
     let needs = Needed::by(group);
+    // What has to be prepared first would be overtaken by what is known already.
+    session.prepare(needs.statements().chain([postgres_sql!("link/now")])).await?;
     let (_, jobs, attempts, keys, now) = tokio::try_join!(
         session.command(BEGIN),
         needs.jobs(session),

@@ -71,6 +71,10 @@ impl Database {
         Target::parse(&url_of(&self.name)).unwrap()
     }
 
+    pub fn url(&self) -> String {
+        url_of(&self.name)
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }

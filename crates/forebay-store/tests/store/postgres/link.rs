@@ -198,3 +198,32 @@ async fn callers_that_go_away_leave_no_transaction_behind() {
     drop(far.store);
     far.b.finish().await;
 }
+
+/// The clock is read after the wait for the rows, also by what a connection runs for the first time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_report_that_waits_for_its_job_is_dated_after_the_wait() {
+    let database = Database::new();
+    let (url, target) = (database.url(), database.target());
+    let b = Bundle::new(database).await;
+    // By the clock of the server.
+    let store = PostgresStore::open(Settings::of(target)).await.unwrap();
+    store.accept(b.new_job()).await.unwrap().unwrap();
+    let claimed = store.claim(b.new_claim()).await.unwrap().claimed.pop().unwrap();
+    let (locked, is_locked) = tokio::sync::oneshot::channel();
+    let holder = tokio::task::spawn_blocking(move || {
+        with(url, async move |client| {
+            client.batch_execute("BEGIN; SELECT FROM jobs FOR UPDATE").await.unwrap();
+            locked.send(()).unwrap();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let now = "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)";
+            let let_go: i64 = client.query_one(now, &[]).await.unwrap().get(0);
+            client.batch_execute("COMMIT").await.unwrap();
+            let_go
+        })
+    });
+    is_locked.await.unwrap();
+    store.commit_step(b.new_commit(&claimed, succeeded(used(10, 5)), succeed())).await.unwrap();
+    let let_go = holder.await.unwrap();
+    let settled = b.attempts(claimed.job_id).await[0].ended_at.unwrap().as_millis();
+    assert!(settled >= let_go, "settled at {settled}, while another had the job until {let_go}");
+}
