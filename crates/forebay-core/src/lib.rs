@@ -8,6 +8,7 @@
 //! * [`plan`]: what a job does next, from its task and its journal.
 //! * [`retry`]: when a failed step may be tried again, and what a provider's hint means.
 //! * [`grant`] and [`window`]: capacity and money, reserved at the claim and settled to what was used.
+//! * [`fairness`]: whose turn it is in a pool, and how much one turn takes.
 //! * [`request`]: strict parsing, the normal form of a request, and its hash.
 //! * [`extract`]: what a model's answer about a document must pass before it may be called a success.
 //! * [`dataset`]: master data that answers are compared with.
@@ -21,6 +22,7 @@ pub mod digest;
 pub mod event;
 pub mod extract;
 pub mod failure;
+pub mod fairness;
 #[cfg(test)]
 mod fuzz;
 pub mod grant;
