@@ -174,6 +174,8 @@ pub struct Task {
     pub attempt_total: Millis,
     /// What happens when the budget is used up.
     pub at_budget: AtBudget,
+    /// Calls at the same time, over all pools and tenants; no limit where absent.
+    pub max_in_flight: Option<u64>,
     /// How long a person has for a review.
     pub review_due: Millis,
     /// What is decided when nobody has decided until then.

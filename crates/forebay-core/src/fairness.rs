@@ -16,11 +16,33 @@
 /// How many largest jobs the normalised service of two lanes may lie apart.
 pub const DEVIATION: u64 = 3;
 
-/// The smallest and the largest weight.
-pub const WEIGHTS: std::ops::RangeInclusive<u64> = 1..=1_000;
-
 /// Costs are counted up to here: what is larger is as large as this.
 const MOST: u64 = 1 << 40;
+
+/// How much of a pool a lane takes beside others: twice the weight, twice as much. 1 unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Weight(u64);
+
+impl Weight {
+    /// The largest.
+    pub const MOST: u64 = 1_000;
+
+    /// A weight from 1 to [`Weight::MOST`].
+    pub fn new(weight: u64) -> Option<Self> {
+        (1..=Self::MOST).contains(&weight).then_some(Self(weight))
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self(1)
+    }
+}
 
 /// Where the lanes of a pool are in taking turns: what is kept between claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +79,7 @@ impl Round {
 
     /// Gives the turn to a lane whose next job has that cost, and the lane what a turn gives; one that is under way goes
     /// on. Where nothing was taken in the round before, this job is the measure.
-    pub fn give(&mut self, lane: i64, weight: u64, cost: u64, credit: &mut Credit) {
+    pub fn give(&mut self, lane: i64, weight: Weight, cost: u64, credit: &mut Credit) {
         if self.is_on && lane == self.turn {
             return;
         }
@@ -66,8 +88,7 @@ impl Round {
         if self.quantum == 0 {
             self.quantum = counted(cost);
         }
-        let given = self.quantum * weight.clamp(*WEIGHTS.start(), *WEIGHTS.end());
-        credit.0 = credit.0.saturating_add_unsigned(given);
+        credit.0 = credit.0.saturating_add_unsigned(self.quantum * weight.get());
     }
 
     /// Passes over a lane that can take nothing.
@@ -149,7 +170,7 @@ mod tests {
                 let next = self.lanes.range(from..).find(waiting).or_else(|| self.lanes.iter().find(waiting));
                 let id = *next?.0;
                 let lane = self.lanes.get_mut(&id)?;
-                self.round.give(id, lane.weight, *lane.jobs.front()?, &mut lane.credit);
+                self.round.give(id, weight(lane.weight), *lane.jobs.front()?, &mut lane.credit);
                 if !self.round.goes_on(lane.credit) {
                     continue;
                 }
@@ -168,6 +189,18 @@ mod tests {
         fn serve_many(&mut self, jobs: usize) -> Vec<i64> {
             (0..jobs).map(|_| self.serve().unwrap().0).collect()
         }
+    }
+
+    fn weight(weight: u64) -> Weight {
+        Weight::new(weight).unwrap()
+    }
+
+    #[test]
+    fn a_weight_is_a_number_from_one_to_a_thousand() {
+        let read: Vec<_> =
+            [0, 1, 1_000, 1_001].into_iter().map(|weight| Weight::new(weight).map(Weight::get)).collect();
+        assert_eq!(read, [None, Some(1), Some(1_000), None]);
+        assert_eq!(Weight::default().get(), 1);
     }
 
     #[test]
@@ -202,7 +235,7 @@ mod tests {
     fn what_is_not_used_is_gone() {
         let mut round = Round { quantum: 100, ..Round::default() };
         let mut credit = Credit(0);
-        round.give(1, 2, 30, &mut credit);
+        round.give(1, weight(2), 30, &mut credit);
         round.take(30, &mut credit);
         round.leave(&mut credit, Leaves::Blocked);
         assert_eq!((credit, round.is_on), (Credit(0), false));
@@ -217,11 +250,11 @@ mod tests {
     fn a_turn_that_is_under_way_goes_on_without_a_new_gift() {
         let mut round = Round { quantum: 100, ..Round::default() };
         let mut credit = Credit(0);
-        round.give(4, 1, 30, &mut credit);
+        round.give(4, weight(1), 30, &mut credit);
         round.take(30, &mut credit);
         assert_eq!(round.next_from(), 4);
         let kept = (round, credit);
-        round.give(4, 1, 30, &mut credit);
+        round.give(4, weight(1), 30, &mut credit);
         assert_eq!((round, credit), kept);
         round.take(70, &mut credit);
         assert!(!round.goes_on(credit));
@@ -233,7 +266,7 @@ mod tests {
         let mut round = Round { quantum: MOST, ..Round::default() };
         let mut credit = Credit(0);
         for lane in [1, 1, 1] {
-            round.give(lane, u64::MAX, u64::MAX, &mut credit);
+            round.give(lane, weight(Weight::MOST), u64::MAX, &mut credit);
             round.take(u64::MAX, &mut credit);
             round.is_on = false;
         }

@@ -1,26 +1,29 @@
 //! What can be asked of a store, by concern. Each verb is one transaction or one consistent read.
 
+mod access;
+
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
 use forebay_core::event::Origin;
-use forebay_core::id::{AttemptId, BatchId, JobId, KeyId, ProcessId};
+use forebay_core::id::{AttemptId, BatchId, JobId, ProcessId};
 use forebay_core::lifecycle::Failed;
 use forebay_core::time::{Millis, Timestamp};
 use tokio::sync::{Notify, broadcast};
 
+pub use self::access::{Access, Audit};
 use crate::StoreError;
 use crate::record::{
-    AcceptRefused, Accepted, Actor, Applied, AttemptRecord, AuditPage, AuditQuery, BatchPage, BatchRecord,
-    Begun, Cancelled, Changed, Claim, ClaimReply, Committed, DatasetPut, DatasetRecord, Decided,
-    DecidedQuery, DecidedReview, DocumentRecord, DueReview, EventPage, EventQuery, Extended, Held, JobPage,
-    JobQuery, JobRecord, KeyRecord, Lapsed, Lead, Letter, LetterChange, LetterChanged, LetterFilter,
-    LetterGroup, LetterPage, LetterQuery, LetterState, Member, MemberRecord, NewBatch, NewDataset,
-    NewDecision, NewDocument, NewJob, NewKey, NewReplay, NewReview, NewRevision, OpenLetters, Placed,
-    PoolStatus, ProcessRecord, ProcessReport, Queue, ReplayQuery, ReplayRefused, ReplaySource, ResultRecord,
-    ReviewPage, ReviewQuery, ReviewRecord, ReviewRefused, RevisionPage, RevisionRecord, StandingClaim,
-    StepCommit, StepRecord, Taken, TenantRecord, TenantSettings, UsageQuery, UsageRow, Work,
+    AcceptRefused, Accepted, Actor, Applied, AttemptRecord, BatchPage, BatchRecord, Begun, Cancelled,
+    Changed, Claim, ClaimReply, Committed, DatasetPut, DatasetRecord, Decided, DecidedQuery, DecidedReview,
+    DocumentRecord, DueReview, EventPage, EventQuery, Extended, Held, JobPage, JobQuery, JobRecord, Lapsed,
+    Lead, Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery,
+    LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision, NewDocument, NewJob, NewReplay,
+    NewReview, NewRevision, OpenLetters, Placed, PoolStatus, ProcessRecord, ProcessReport, Queue,
+    ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewPage, ReviewQuery, ReviewRecord,
+    ReviewRefused, RevisionPage, RevisionRecord, StandingClaim, StepCommit, StepRecord, Taken, UsageQuery,
+    UsageRow, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -353,48 +356,6 @@ pub trait Reviews: Send + Sync {
 
     /// How many open reviews of all tenants are past their due time.
     async fn count_overdue_reviews(&self) -> Result<u64, StoreError>;
-}
-
-/// Tenants and their keys.
-#[async_trait]
-pub trait Access: Send + Sync {
-    /// Makes a tenant or changes its settings.
-    async fn put_tenant(
-        &self,
-        name: String,
-        settings: TenantSettings,
-        by: Actor,
-    ) -> Result<TenantRecord, StoreError>;
-
-    /// The tenant of that name.
-    async fn tenant(&self, name: &str) -> Result<Option<TenantRecord>, StoreError>;
-
-    /// All tenants by name.
-    async fn tenants(&self) -> Result<Vec<TenantRecord>, StoreError>;
-
-    /// Keeps a key's digest.
-    async fn add_key(&self, key: NewKey, by: Actor) -> Result<KeyRecord, StoreError>;
-
-    /// Keeps the digest of the first key with the scope `admin` that a tenant gets. `None` when it has had one, whoever
-    /// was faster.
-    async fn add_first_key(&self, key: NewKey, by: Actor) -> Result<Option<KeyRecord>, StoreError>;
-
-    /// The key with that digest, whatever its state.
-    async fn key_by_digest(&self, digest: Digest) -> Result<Option<KeyRecord>, StoreError>;
-
-    /// A tenant's keys, newest first, revoked ones included.
-    async fn keys(&self, tenant: i64) -> Result<Vec<KeyRecord>, StoreError>;
-
-    /// Revokes a key. `None` when the tenant has no such key.
-    async fn revoke_key(&self, tenant: i64, key: KeyId, by: Actor) -> Result<Option<KeyRecord>, StoreError>;
-}
-
-/// Who changed what, and when. The verbs that change something for somebody write the record in their own
-/// transaction; records are only ever added.
-#[async_trait]
-pub trait Audit: Send + Sync {
-    /// A page of audit records, newest first.
-    async fn audit(&self, query: AuditQuery) -> Result<AuditPage, StoreError>;
 }
 
 /// Definitions as immutable numbered revisions.

@@ -33,6 +33,12 @@ impl Revision {
     pub fn task(&self, name: &str) -> Option<&Arc<Task>> {
         self.definitions.tasks.get(name)
     }
+
+    /// The tasks that may have so many calls at the same time only.
+    pub fn task_limits(&self) -> BTreeMap<String, u64> {
+        let tasks = self.definitions.tasks.values();
+        tasks.filter_map(|task| Some((task.name.clone(), task.max_in_flight?))).collect()
+    }
 }
 
 /// Revisions of one store.

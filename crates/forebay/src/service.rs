@@ -207,6 +207,7 @@ async fn first_key(store: &dyn Store, path: &Path) -> Result<(), StartError> {
         hint: minted.hint,
         scopes: vec![Scope::Admin],
         expires_at: None,
+        max_in_flight: None,
     };
     if store.add_first_key(key, Actor::program()).await?.is_none() {
         std::fs::remove_file(path).map_err(unwritten)?;

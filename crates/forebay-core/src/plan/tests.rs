@@ -49,6 +49,7 @@ fn task(kind: TaskKind) -> Task {
         default_ttl: Millis::from_secs(3_600),
         attempt_total: Millis::from_secs(120),
         at_budget: AtBudget::Wait,
+        max_in_flight: None,
         review_due: Millis::from_secs(3_600),
         review_default: Default::default(),
         digest: Digest::of(b"t"),

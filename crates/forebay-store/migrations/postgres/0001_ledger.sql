@@ -20,7 +20,7 @@ CREATE TABLE tenants (
   name             TEXT   COLLATE "C" NOT NULL UNIQUE,
   max_pending_jobs BIGINT,                 -- jobs that have not ended; no limit where null
   max_in_flight    BIGINT,                 -- calls at the same time over all pools
-  weight           BIGINT NOT NULL DEFAULT 1,
+  weight           BIGINT NOT NULL DEFAULT 1 CHECK (weight BETWEEN 1 AND 1000), -- its share of each pool
   budget_micros    BIGINT,                 -- no limit where null
   budget_period    TEXT   NOT NULL DEFAULT 'total' CHECK (budget_period IN ('day', 'month', 'total')),
   created_at       BIGINT NOT NULL
@@ -55,7 +55,9 @@ CREATE TABLE keys (
   scopes     TEXT   NOT NULL,              -- names with a space between
   created_at BIGINT NOT NULL,
   expires_at BIGINT,
-  revoked_at BIGINT
+  revoked_at BIGINT,
+  lane       BIGINT NOT NULL UNIQUE,       -- the number of its jobs' lane: made from the id
+  max_in_flight BIGINT                     -- calls at the same time over all pools
 );
 CREATE INDEX keys_of_tenant ON keys (tenant, created_at);
 
@@ -80,6 +82,7 @@ CREATE SEQUENCE log_numbers AS BIGINT CACHE 1;
 CREATE TABLE jobs (
   seq              BIGINT  PRIMARY KEY,     -- the number of its accepted event: accept order
   tenant           BIGINT  NOT NULL,
+  lane             BIGINT  NOT NULL,        -- of the key that handed it in; 0 where none did
   state_version    BIGINT  NOT NULL,
   fence            BIGINT  NOT NULL,
   step_since       BIGINT  NOT NULL,
@@ -134,8 +137,9 @@ CREATE TABLE jobs (
   autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 500,
   vacuum_truncate = off
 );
--- The head of each lane. As everywhere here, the order of accepting decides in the end.
-CREATE INDEX jobs_claimable ON jobs (pool, tenant, place, seq) WHERE claimable;
+-- The heads of the lanes: of each key of each tenant, by task. As everywhere here, the order of accepting decides in the
+-- end.
+CREATE INDEX jobs_claimable ON jobs (pool, tenant, lane, task, place, seq) WHERE claimable;
 -- Queued jobs that become due by time.
 CREATE INDEX jobs_scheduled ON jobs (available_at)
   WHERE NOT claimable AND key_first AND state IN ('READY', 'RETRY_SCHEDULED');
@@ -208,6 +212,7 @@ CREATE TABLE attempts (
   job                 BIGINT  NOT NULL,
   fence               BIGINT  NOT NULL,
   tenant              BIGINT  NOT NULL,
+  lane                BIGINT  NOT NULL,    -- the job's
   claimed_at          BIGINT  NOT NULL,
   reserved_input      BIGINT  NOT NULL,
   reserved_output     BIGINT  NOT NULL,
@@ -254,12 +259,44 @@ CREATE TABLE attempts (
 );
 CREATE INDEX attempts_permits ON attempts (permit_until) WHERE permit_until IS NOT NULL;
 
+-- Where the lanes of a pool are in taking turns, and until when it rests. Whoever claims locks the row.
 CREATE TABLE pools (
-  name           TEXT   COLLATE "C" PRIMARY KEY,
-  in_flight      BIGINT NOT NULL DEFAULT 0 CHECK (in_flight >= 0),
-  cooldown_until BIGINT NOT NULL DEFAULT 0,
+  name           TEXT    COLLATE "C" PRIMARY KEY,
+  cooldown_until BIGINT  NOT NULL DEFAULT 0,
   cooldown_class TEXT,
-  turn           BIGINT NOT NULL DEFAULT 0 -- the tenant that was served last
+  turn           BIGINT  NOT NULL DEFAULT 0, -- the tenant whose turn it is or was
+  turn_is_on     BOOLEAN NOT NULL DEFAULT false, -- whether that turn is under way
+  quantum        BIGINT  NOT NULL DEFAULT 0, -- cost that a weight of 1 is given in this round
+  largest        BIGINT  NOT NULL DEFAULT 0  -- the largest cost that was taken in it
+) WITH (
+  -- As tenant_load.
+  fillfactor = 20,
+  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0,
+  autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 10000,
+  vacuum_truncate = off
+);
+
+-- What a tenant may still take in a pool, and which of its keys was served last. No row is as good as zeros. Written by
+-- whoever has locked the pool.
+CREATE TABLE lanes (
+  tenant BIGINT NOT NULL,
+  credit BIGINT NOT NULL,
+  turn   BIGINT NOT NULL,
+  pool   TEXT   COLLATE "C" NOT NULL,
+  PRIMARY KEY (pool, tenant)
+) WITH (
+  -- As tenant_load. There may be many rows, though: a share of them counts besides.
+  fillfactor = 40,
+  autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0,
+  vacuum_truncate = off
+);
+
+-- Calls in flight of a pool, of a key (by the number of its lane) and of a task. Caches: attempts have them, too.
+CREATE TABLE calls (
+  in_flight BIGINT NOT NULL,
+  kind      TEXT   COLLATE "C" NOT NULL CHECK (kind IN ('pool', 'key', 'task')),
+  name      TEXT   COLLATE "C" NOT NULL,
+  PRIMARY KEY (kind, name)
 ) WITH (
   -- As tenant_load.
   fillfactor = 20,

@@ -16,7 +16,7 @@ CREATE TABLE tenants (
   name             TEXT    NOT NULL UNIQUE,
   max_pending_jobs INTEGER,                -- jobs that have not ended; no limit where null
   max_in_flight    INTEGER,                -- calls at the same time over all pools
-  weight           INTEGER NOT NULL DEFAULT 1,
+  weight           INTEGER NOT NULL DEFAULT 1 CHECK (weight BETWEEN 1 AND 1000), -- its share of each pool
   budget_micros    INTEGER,                -- no limit where null
   budget_period    TEXT    NOT NULL DEFAULT 'total' CHECK (budget_period IN ('day', 'month', 'total')),
   created_at       INTEGER NOT NULL
@@ -40,7 +40,9 @@ CREATE TABLE keys (
   scopes     TEXT    NOT NULL,             -- names with a space between
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
-  revoked_at INTEGER
+  revoked_at INTEGER,
+  lane       INTEGER NOT NULL UNIQUE,      -- the number of its jobs' lane: made from the id
+  max_in_flight INTEGER                    -- calls at the same time over all pools
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX keys_of_tenant ON keys (tenant, created_at);
 
@@ -62,6 +64,7 @@ CREATE TABLE jobs (
   seq             INTEGER PRIMARY KEY,     -- the number of its accepted event: accept order
   id              BLOB    NOT NULL,
   tenant          INTEGER NOT NULL,
+  lane            INTEGER NOT NULL,        -- of the key that handed it in; 0 where none did
   task            TEXT    NOT NULL,
   kind            TEXT    NOT NULL,
   revision        INTEGER NOT NULL,
@@ -109,8 +112,8 @@ CREATE TABLE jobs (
   CHECK (claimable = 0 OR state = 'READY' OR state = 'RETRY_SCHEDULED')
 ) STRICT;
 -- Each entry of an index ends with the number of its row, in which it is ordered last: here, the order of accepting.
--- The head of each lane.
-CREATE INDEX jobs_claimable ON jobs (pool, tenant, place) WHERE claimable = 1;
+-- The heads of the lanes: of each key of each tenant, by task.
+CREATE INDEX jobs_claimable ON jobs (pool, tenant, lane, task, place) WHERE claimable = 1;
 -- Queued jobs that become due by time.
 CREATE INDEX jobs_scheduled ON jobs (available_at)
   WHERE claimable = 0 AND key_first = 1 AND state IN ('READY', 'RETRY_SCHEDULED');
@@ -179,6 +182,7 @@ CREATE TABLE attempts (
   job                 INTEGER NOT NULL,
   fence               INTEGER NOT NULL,
   tenant              INTEGER NOT NULL,
+  lane                INTEGER NOT NULL,    -- the job's
   generation          INTEGER NOT NULL,
   step                INTEGER NOT NULL,
   claim_id            BLOB    NOT NULL,
@@ -219,12 +223,32 @@ CREATE TABLE attempts (
 CREATE UNIQUE INDEX attempts_of_job ON attempts (job, fence);
 CREATE INDEX attempts_permits ON attempts (permit_until) WHERE permit_until IS NOT NULL;
 
+-- Where the lanes of a pool are in taking turns, and until when it rests.
 CREATE TABLE pools (
   name           TEXT    PRIMARY KEY,
-  in_flight      INTEGER NOT NULL DEFAULT 0 CHECK (in_flight >= 0),
   cooldown_until INTEGER NOT NULL DEFAULT 0,
   cooldown_class TEXT,
-  turn           INTEGER NOT NULL DEFAULT 0 -- the tenant that was served last
+  turn           INTEGER NOT NULL DEFAULT 0, -- the tenant whose turn it is or was
+  turn_is_on     INTEGER NOT NULL DEFAULT 0, -- whether that turn is under way
+  quantum        INTEGER NOT NULL DEFAULT 0, -- cost that a weight of 1 is given in this round
+  largest        INTEGER NOT NULL DEFAULT 0  -- the largest cost that was taken in it
+) STRICT, WITHOUT ROWID;
+
+-- What a tenant may still take in a pool, and which of its keys was served last. No row is as good as zeros.
+CREATE TABLE lanes (
+  pool   TEXT    NOT NULL,
+  tenant INTEGER NOT NULL,
+  credit INTEGER NOT NULL,
+  turn   INTEGER NOT NULL,
+  PRIMARY KEY (pool, tenant)
+) STRICT, WITHOUT ROWID;
+
+-- Calls in flight of a pool, of a key (by the number of its lane) and of a task. Caches: attempts have them, too.
+CREATE TABLE calls (
+  kind      TEXT    NOT NULL CHECK (kind = 'pool' OR kind = 'key' OR kind = 'task'),
+  name      TEXT    NOT NULL,
+  in_flight INTEGER NOT NULL,
+  PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
 -- What was charged to a pool within one quarter of a second.

@@ -6,6 +6,7 @@ use forebay_core::event::EventType;
 use forebay_core::job::State;
 use forebay_core::lifecycle::{Submitted, submit};
 
+use super::access::lane_of;
 use super::columns::{Columns, int, split};
 use super::tally::Pending;
 use super::transaction::{KeyHolder, Tx};
@@ -151,7 +152,7 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
         replayed_by: None,
     };
     save::append_numbered(tx, &record, EventType::Accepted, record.seq)?;
-    insert_job(tx, &record, &job.first_step)?;
+    insert_job(tx, &record, lane_of(job.key_id), &job.first_step)?;
     insert_input(tx, job, &record)?;
     tx.tally(|tally| tally.count_pending(job.tenant, 1));
     if let Some(key) = &job.idempotency_key {
@@ -174,7 +175,7 @@ fn behind_key(tx: &Tx<'_>, job: &NewJob) -> Result<bool, StoreError> {
     Ok(earlier.is_some())
 }
 
-fn insert_job(tx: &Tx<'_>, record: &JobRecord, step: &NewStep) -> Result<(), StoreError> {
+fn insert_job(tx: &Tx<'_>, record: &JobRecord, lane: i64, step: &NewStep) -> Result<(), StoreError> {
     let claimable = !record.behind_key && record.job.available_at <= tx.now;
     tx.write(
         sql!("accept/insert_job"),
@@ -182,6 +183,7 @@ fn insert_job(tx: &Tx<'_>, record: &JobRecord, step: &NewStep) -> Result<(), Sto
             ":seq": record.seq,
             ":id": record.id.as_bytes(),
             ":tenant": record.tenant,
+            ":lane": lane,
             ":task": record.task,
             ":kind": record.kind,
             ":revision": record.revision,

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
+use forebay_core::fairness::Weight;
 use forebay_core::id::KeyId;
 use forebay_core::money::Micros;
 use serde_json::{Value, json};
@@ -62,6 +63,17 @@ impl<B: Backend> Access for Ledger<B> {
         self.read(move |tx| tx.rows(sql!("keys/of_tenant"), [tenant], key)).await
     }
 
+    async fn limit_key(
+        &self,
+        tenant: i64,
+        id: KeyId,
+        max_in_flight: Option<u64>,
+        by: Actor,
+    ) -> Result<Option<KeyRecord>, StoreError> {
+        let limit = move |tx: &Tx<'_>| limit_key(tx, tenant, id, max_in_flight, &by);
+        self.write("limit_key", Needs::nothing(), limit).await
+    }
+
     async fn revoke_key(&self, tenant: i64, id: KeyId, by: Actor) -> Result<Option<KeyRecord>, StoreError> {
         self.write("revoke_key", Needs::nothing(), move |tx| revoke_key(tx, tenant, id, &by)).await
     }
@@ -82,14 +94,12 @@ fn put_tenant(
             ":max_in_flight": settings.max_in_flight.map(int),
             ":budget_micros": settings.budget.map(|budget| budget.0),
             ":budget_period": settings.budget_period.name(),
+            ":weight": int(settings.weight.get()),
             ":now": tx.now.as_millis(),
         },
     )?;
     tx.execute(sql!("tenants/create_load"), [name])?;
-    // A higher limit may let waiting jobs go.
-    for pool in tx.rows(sql!("inspect/pool_names"), (), |c| c.get::<String>())? {
-        tx.note_pool(&pool);
-    }
+    a_limit_changed(tx)?;
     let record = tenant(tx, name)?
         .ok_or_else(|| StoreError::Corrupt("the tenant just written is not there".to_owned()))?;
     if before.as_ref() != Some(settings) {
@@ -106,12 +116,21 @@ fn put_tenant(
     Ok(record)
 }
 
+/// A higher limit may let waiting jobs go, in whatever pool.
+fn a_limit_changed(tx: &Tx<'_>) -> Result<(), StoreError> {
+    for pool in tx.rows(sql!("inspect/pool_names"), (), |c| c.get::<String>())? {
+        tx.note_pool(&pool);
+    }
+    Ok(())
+}
+
 fn audited_settings(settings: &TenantSettings) -> Value {
     json!({
         "max_pending_jobs": settings.max_pending_jobs,
         "max_in_flight": settings.max_in_flight,
         "budget_micros": settings.budget.map(|budget| budget.0),
         "budget_period": settings.budget_period.name(),
+        "weight": settings.weight.get(),
     })
 }
 
@@ -125,6 +144,7 @@ fn tenant(tx: &Tx<'_>, name: &str) -> Result<Option<TenantRecord>, StoreError> {
                 max_in_flight: c.maybe_count()?,
                 budget: c.get::<Option<i64>>()?.map(Micros),
                 budget_period: c.word(BudgetPeriod::from_name)?,
+                weight: Weight::new(c.count()?).unwrap_or_default(),
             },
             pending_jobs: c.count()?,
             in_flight: c.count()?,
@@ -142,17 +162,21 @@ fn tenant(tx: &Tx<'_>, name: &str) -> Result<Option<TenantRecord>, StoreError> {
 fn add_key(tx: &Tx<'_>, new: &NewKey, by: &Actor) -> Result<KeyRecord, StoreError> {
     let id: KeyId = new_id(tx.now);
     let scopes = new.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>().join(" ");
-    let row = (
-        id.as_bytes(),
-        new.tenant,
-        &new.name,
-        new.digest.as_bytes(),
-        &new.hint,
-        scopes,
-        tx.now.as_millis(),
-        new.expires_at.map(|at| at.as_millis()),
-    );
-    tx.execute(sql!("keys/insert"), row)?;
+    tx.execute(
+        sql!("keys/insert"),
+        params! {
+            ":id": id.as_bytes(),
+            ":tenant": new.tenant,
+            ":name": new.name,
+            ":digest": new.digest.as_bytes(),
+            ":hint": new.hint,
+            ":scopes": scopes,
+            ":lane": lane_of(Some(id)),
+            ":max_in_flight": new.max_in_flight.map(int),
+            ":now": tx.now.as_millis(),
+            ":expires_at": new.expires_at.map(|at| at.as_millis()),
+        },
+    )?;
     let record = tx
         .row(sql!("keys/by_id"), (new.tenant, id.as_bytes()), key)?
         .ok_or_else(|| StoreError::Corrupt("the key just written is not there".to_owned()))?;
@@ -182,6 +206,24 @@ fn revoke_key(tx: &Tx<'_>, tenant: i64, id: KeyId, by: &Actor) -> Result<Option<
     Ok(after)
 }
 
+fn limit_key(
+    tx: &Tx<'_>,
+    tenant: i64,
+    id: KeyId,
+    max_in_flight: Option<u64>,
+    by: &Actor,
+) -> Result<Option<KeyRecord>, StoreError> {
+    let find = || tx.row(sql!("keys/by_id"), (tenant, id.as_bytes()), key);
+    let Some(before) = find()?.filter(|before| before.max_in_flight != max_in_flight) else {
+        return find();
+    };
+    tx.execute(sql!("keys/limit"), (tenant, id.as_bytes(), max_in_flight.map(int)))?;
+    a_limit_changed(tx)?;
+    let after = KeyRecord { max_in_flight, ..before.clone() };
+    audit_key(tx, AuditAction::KeyPut, by, Some(&before), &after)?;
+    Ok(Some(after))
+}
+
 fn audit_key(
     tx: &Tx<'_>,
     action: AuditAction,
@@ -196,12 +238,23 @@ fn audit_key(
             "scopes": key.scopes.iter().map(|scope| scope.name()).collect::<Vec<_>>(),
             "expires_at": key.expires_at,
             "revoked_at": key.revoked_at,
+            "max_in_flight": key.max_in_flight,
         })
     };
     let (subject, before) = (after.id.to_string(), before.map(shown));
     let entry =
         audit::Entry { tenant: Some(after.tenant), by, action, subject, before, after: Some(shown(after)) };
     audit::append(tx, &entry)
+}
+
+/// The number of the lane that a key's jobs wait in: made from its id, so that it is the same everywhere. 0 for jobs that no
+/// key has handed in.
+pub(super) fn lane_of(key: Option<KeyId>) -> i64 {
+    key.map_or(0, |key| {
+        // The second half of an id is chance.
+        let [.., a, b, c, d, e, f, g, h] = *key.as_bytes();
+        (i64::from_be_bytes([a, b, c, d, e, f, g, h]) & i64::MAX).max(1)
+    })
 }
 
 fn key(c: &mut Columns<'_>) -> Result<KeyRecord, StoreError> {
@@ -216,5 +269,7 @@ fn key(c: &mut Columns<'_>) -> Result<KeyRecord, StoreError> {
         created_at: c.time()?,
         expires_at: c.maybe_time()?,
         revoked_at: c.maybe_time()?,
+        max_in_flight: c.maybe_count()?,
+        in_flight: c.maybe_count()?.unwrap_or_default(),
     })
 }

@@ -305,6 +305,8 @@ mod tests {
             limits: PoolLimits::default(),
             prices: std::collections::BTreeMap::new(),
             slots: 1,
+            tasks: std::collections::BTreeSet::new(),
+            task_limits: std::collections::BTreeMap::new(),
             lease: Millis::from_secs(30),
             worker: "w".to_owned(),
             build: "test",

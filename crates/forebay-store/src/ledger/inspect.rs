@@ -128,18 +128,23 @@ fn queue_of(tx: &Tx<'_>, tenant: i64, job: JobId) -> Result<Option<Queue>, Store
         |step: &StepRecord| step.generation == record.job.generation && step.number == record.job.step;
     let step = steps.into_iter().rev().find(current);
     let step = step.ok_or_else(|| StoreError::Corrupt(format!("{job} has no current step")))?;
-    let count = |sql, params: (&str, i64, &[u8; 16])| -> Result<u64, StoreError> {
-        Ok(tx.row(sql, params, |c| c.get::<i64>())?.unwrap_or_default().unsigned_abs())
-    };
-    let ahead = count(sql!("inspect/ahead"), (&record.pool, tenant, job.as_bytes()))?;
-    let lanes = tx.row(sql!("inspect/lanes"), [&record.pool], |c| c.get::<i64>())?;
+    let ahead = tx.row(sql!("inspect/ahead"), (&record.pool, tenant, job.as_bytes()), |c| c.count())?;
+    let lanes = tx.row(sql!("inspect/lanes"), (&record.pool, tenant), |c| Ok((c.count()?, c.count()?)))?;
+    let (lanes, keys) = lanes.unwrap_or_default();
+    let calls = tx.row(sql!("inspect/calls"), [record.seq], |c| {
+        Ok(((c.maybe_count()?.unwrap_or_default(), c.maybe_count()?), c.maybe_count()?.unwrap_or_default()))
+    })?;
+    let (key_in_flight, task_in_flight) = calls.unwrap_or_default();
     let recent_durations = tx.rows(sql!("inspect/recent_durations"), (tenant, &record.task), |c| c.get())?;
     Ok(Some(Queue {
-        ahead,
-        lanes: lanes.unwrap_or_default().unsigned_abs(),
+        ahead: ahead.unwrap_or_default(),
+        lanes,
+        keys,
         step,
         pool: queue::pool_status(tx, &record.pool)?,
         tenant_in_flight: queue::tenant_in_flight(tx, tenant)?,
+        key_in_flight,
+        task_in_flight,
         account: queue::account(tx, tenant)?.1,
         recent_durations,
         job: record,

@@ -8,6 +8,7 @@ use forebay_core::window::Bucket;
 
 use super::columns::int;
 use super::sql;
+use super::tally::CallOf;
 use super::transaction::Tx;
 use crate::StoreError;
 use crate::record::{BudgetPeriod, PoolStatus, Work};
@@ -80,7 +81,7 @@ pub(super) fn tenant_in_flight(tx: &Tx<'_>, tenant: i64) -> Result<(u64, Option<
 /// A pool's use; that of a pool which was never claimed from is nothing.
 pub(super) fn pool_status(tx: &Tx<'_>, pool: &str) -> Result<PoolStatus, StoreError> {
     let found = tx.row(sql!("inspect/pool"), [pool], |c| {
-        Ok((c.count::<u64>()?, c.time()?, c.maybe_word(FailureClass::from_name)?))
+        Ok((c.maybe_count()?.unwrap_or_default(), c.time()?, c.maybe_word(FailureClass::from_name)?))
     })?;
     let (in_flight, cooldown, class) = found.unwrap_or((0, Timestamp::from_millis(0), None));
     let cooldown_until = Some(cooldown).filter(|until| *until > tx.now);
@@ -116,18 +117,18 @@ pub(super) fn return_permit(
 ) -> Result<bool, StoreError> {
     let lapsed_by = lapsed_by.map_or(i64::MAX, |at| at.as_millis());
     let permit = tx.row(sql!("attempts/permit"), (job, int(fence), lapsed_by), |c| {
-        Ok((c.get::<String>()?, c.get::<i64>()?))
+        Ok((c.get::<String>()?, c.get::<i64>()?, c.get::<i64>()?, c.get::<String>()?))
     })?;
-    let Some((pool, tenant)) = permit else {
+    let Some((pool, tenant, lane, task)) = permit else {
         return Ok(false);
     };
     tx.write(sql!("attempts/return_permit"), (job, int(fence)))?;
-    permit_returned(tx, tenant, &pool);
+    permit_returned(tx, CallOf { tenant, pool: &pool, lane, task: &task });
     Ok(true)
 }
 
 /// What a permit that is free again means: a call less, and something may be claimed.
-pub(super) fn permit_returned(tx: &Tx<'_>, tenant: i64, pool: &str) {
-    tx.note_pool(pool);
-    tx.tally(|tally| tally.count_call_over(tenant, pool));
+pub(super) fn permit_returned(tx: &Tx<'_>, call: CallOf<'_>) {
+    tx.note_pool(call.pool);
+    tx.tally(|tally| tally.count_call_over(call));
 }

@@ -7,7 +7,7 @@ use forebay_core::money::Price;
 use forebay_core::time::Timestamp;
 
 use super::columns::{Columns, int};
-use super::tally::Day;
+use super::tally::{CallOf, Day};
 use super::transaction::Tx;
 use super::values::params;
 use super::{queue, sql};
@@ -18,6 +18,7 @@ use crate::record::{AttemptClose, Held, JobRecord, JobUsage};
 pub struct Open {
     id: AttemptId,
     tenant: i64,
+    lane: i64,
     task: String,
     pool: String,
     model: String,
@@ -59,7 +60,8 @@ pub fn settle(
     let settlement = grant::settle(&open.reserved, &open.price, close.outcome, class, close.usage.as_ref());
     write_attempt(tx, (number, fence), close, &settlement, permit)?;
     if permit == Permit::Return && open.holds_permit {
-        queue::permit_returned(tx, open.tenant, &open.pool);
+        let call = CallOf { tenant: open.tenant, pool: &open.pool, lane: open.lane, task: &open.task };
+        queue::permit_returned(tx, call);
     }
     Ok(Some(book(tx, open, close, &settlement)))
 }
@@ -89,6 +91,7 @@ pub fn open(c: &mut Columns<'_>) -> Result<Open, StoreError> {
     Ok(Open {
         id: c.id()?,
         tenant: c.get()?,
+        lane: c.get()?,
         task: c.get()?,
         pool: c.get()?,
         model: c.get()?,

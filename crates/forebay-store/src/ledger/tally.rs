@@ -5,6 +5,7 @@
 //! written meanwhile, a limit that was looked at is looked at again as the row is written, and the transaction begins
 //! anew if it no longer holds.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use forebay_core::attempt::Usage;
@@ -20,14 +21,17 @@ use crate::StoreError;
 
 /// The row of all tenants together.
 const EVERYBODY: i64 = 0;
+const POOL: &str = "pool";
+const KEY: &str = "key";
+const TASK: &str = "task";
 
 /// Differences to what is in the rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     /// Unfinished jobs and calls in flight, by tenant.
     loads: BTreeMap<i64, Load>,
-    /// Calls in flight, by pool.
-    pools: BTreeMap<String, i64>,
+    /// Calls in flight, by what they count for beside their tenant.
+    calls: BTreeMap<Counted, Calls>,
     /// Money, by tenant and period.
     accounts: BTreeMap<(i64, i64), Booked>,
     days: BTreeMap<Day, Used>,
@@ -51,6 +55,38 @@ struct Load {
     /// The most that there may be, where that was asked before more were taken in.
     most_pending: Option<u64>,
     most_in_flight: Option<u64>,
+}
+
+/// What calls in flight are counted for: a pool, a key by the number of its lane, a task.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Counted {
+    kind: &'static str,
+    name: String,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Calls {
+    in_flight: i64,
+    /// The most that there may be, where that was asked before one was added.
+    most: Option<u64>,
+}
+
+/// Whose a call is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallOf<'c> {
+    pub(super) tenant: i64,
+    pub(super) pool: &'c str,
+    /// Of the key that handed the job in; 0 where none did.
+    pub(super) lane: i64,
+    pub(super) task: &'c str,
+}
+
+/// How many calls each of them may have at the same time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct MostCalls {
+    pub(super) of_tenant: Option<u64>,
+    pub(super) of_key: Option<u64>,
+    pub(super) of_task: Option<u64>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -114,27 +150,28 @@ impl Tally {
         })
     }
 
-    /// A tenant and a pool have a call in flight more; the tenant may have so many.
-    pub(super) fn count_call(&mut self, tenant: i64, most: Option<u64>, pool: &str) {
-        let load = self.loads.entry(tenant).or_default();
+    /// A call is in flight; what it counts for was asked before, and may have so many.
+    pub(super) fn count_call(&mut self, call: CallOf<'_>, most: MostCalls) {
+        let load = self.loads.entry(call.tenant).or_default();
         load.in_flight += 1;
-        load.most_in_flight = most;
-        self.count_in_pool(pool, 1);
-    }
-
-    /// A call is over: its tenant and its pool have one less.
-    pub(super) fn count_call_over(&mut self, tenant: i64, pool: &str) {
-        self.loads.entry(tenant).or_default().in_flight -= 1;
-        self.count_in_pool(pool, -1);
-    }
-
-    fn count_in_pool(&mut self, pool: &str, calls: i64) {
-        match self.pools.get_mut(pool) {
-            Some(noted) => *noted += calls,
-            None => {
-                self.pools.insert(pool.to_owned(), calls);
-            }
+        load.most_in_flight = most.of_tenant;
+        for ((kind, name), most) in counted(call).zip([None, most.of_task, most.of_key]) {
+            let calls = self.calls_mut(kind, name);
+            calls.in_flight += 1;
+            calls.most = most;
         }
+    }
+
+    /// A call is over.
+    pub(super) fn count_call_over(&mut self, call: CallOf<'_>) {
+        self.loads.entry(call.tenant).or_default().in_flight -= 1;
+        for (kind, name) in counted(call) {
+            self.calls_mut(kind, name).in_flight -= 1;
+        }
+    }
+
+    fn calls_mut(&mut self, kind: &'static str, name: Cow<'_, str>) -> &mut Calls {
+        self.calls.entry(Counted { kind, name: name.into_owned() }).or_default()
     }
 
     /// Calls in flight of a tenant that are noted.
@@ -144,7 +181,24 @@ impl Tally {
 
     /// Calls in flight in a pool that are noted.
     pub(super) fn calls_in(&self, pool: &str) -> i64 {
-        self.pools.get(pool).copied().unwrap_or_default()
+        self.noted(POOL, pool)
+    }
+
+    /// Calls in flight of a key that are noted.
+    pub(super) fn calls_of_key(&self, lane: i64) -> i64 {
+        self.noted(KEY, &lane.to_string())
+    }
+
+    /// Calls in flight of a task that are noted.
+    pub(super) fn calls_of_task(&self, task: &str) -> i64 {
+        self.noted(TASK, task)
+    }
+
+    fn noted(&self, kind: &'static str, name: &str) -> i64 {
+        if self.calls.is_empty() {
+            return 0;
+        }
+        self.calls.get(&Counted { kind, name: name.to_owned() }).map_or(0, |calls| calls.in_flight)
     }
 
     /// An account, by its row and by what is noted.
@@ -188,8 +242,11 @@ impl Tally {
 
     /// Writes all of it; nothing is left to be written then.
     pub(super) fn write(self, tx: &Tx<'_>) -> Result<(), StoreError> {
-        for (pool, calls) in self.pools {
-            tx.write(sql!("claim/count_in_flight"), (pool, calls))?;
+        for (Counted { kind, name }, Calls { in_flight, most }) in self.calls {
+            // As many may have ended as have begun.
+            if in_flight != 0 {
+                tx.write(sql!("calls/count"), (kind, name, in_flight, most.map(int)))?;
+            }
         }
         for ((tenant, period), booked) in self.accounts {
             let Booked { reserved, spent, uncertain, overage, limit } = booked;
@@ -200,11 +257,20 @@ impl Tally {
         }
         // Last: everybody's row is one that every process writes.
         for (tenant, load) in self.loads.into_iter().rev() {
+            if (load.pending_jobs, load.in_flight) == (0, 0) {
+                continue;
+            }
             let most = (load.most_pending.map(int), load.most_in_flight.map(int));
             tx.write(sql!("tenants/count"), (tenant, load.pending_jobs, load.in_flight, most.0, most.1))?;
         }
         Ok(())
     }
+}
+
+/// The counters of a call beside its tenant's: pool, task, and key if it has one.
+fn counted(call: CallOf<'_>) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+    let key = (call.lane != 0).then(|| (KEY, Cow::from(call.lane.to_string())));
+    [(POOL, call.pool.into()), (TASK, call.task.into())].into_iter().chain(key)
 }
 
 fn write_day(tx: &Tx<'_>, day: &Day, used: &Used) -> Result<(), StoreError> {

@@ -30,6 +30,8 @@ pub struct Tx<'c> {
     news: RefCell<News>,
     tally: RefCell<Tally>,
     known: RefCell<Known>,
+    /// The last of the pools that this transaction has taken, by name.
+    pool: RefCell<Option<String>>,
 }
 
 /// Where statements run.
@@ -92,6 +94,7 @@ impl<'c> Tx<'c> {
             news: RefCell::default(),
             tally: RefCell::default(),
             known: RefCell::new(known),
+            pool: RefCell::default(),
         }
     }
 
@@ -224,6 +227,24 @@ impl<'c> Tx<'c> {
                 Ok(last.flatten().unwrap_or_default())
             }
         }
+    }
+
+    /// Says that so many events will be appended next.
+    pub fn expect_events(&self, events: usize) {
+        if let Database::Postgres(session) = self.database {
+            session.expect_numbers(events);
+        }
+    }
+
+    /// Whether a pool may be waited for that another process has: not by who has taken one that comes after it.
+    pub fn may_wait_for_pool(&self, name: &str) -> bool {
+        self.pool.borrow().as_deref().is_none_or(|taken| taken <= name)
+    }
+
+    /// Notes that a pool is taken until the end of this transaction.
+    pub fn note_taken(&self, name: &str) {
+        let taken = self.pool.take().filter(|taken| taken.as_str() > name);
+        self.pool.replace(Some(taken.unwrap_or_else(|| name.to_owned())));
     }
 
     /// Notes something that is counted.

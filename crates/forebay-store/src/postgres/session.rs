@@ -187,6 +187,11 @@ impl Session {
         self.numbers.borrow_mut().clear();
     }
 
+    /// The transaction may want so many numbers at once.
+    pub fn expect_numbers(&self, numbers: usize) {
+        self.wanted.set(self.wanted.get().max(numbers.min(MOST_NUMBERS)));
+    }
+
     /// The next number of the log.
     pub fn next_number(&self) -> Result<i64, StoreError> {
         if let Some(number) = self.numbers.borrow_mut().pop_front() {

@@ -20,12 +20,14 @@ use crate::ledger::signals::Board;
 use crate::ledger::transaction::{Database, Known, Tx};
 
 /// A transaction of ours is short; what holds it up is ended by the server, so that nothing of ours is locked for long.
-/// Joins go by the keys that are given, whatever the server thinks of the tables' sizes.
+/// Joins go by the keys that are given, whatever the server thinks of the tables' sizes; for the same reason a statement
+/// is planned once and not for each of its values, and none is taken for one that is worth compiling.
 const BEGIN: &str = "BEGIN; \
     SET LOCAL statement_timeout = '10s'; \
     SET LOCAL idle_in_transaction_session_timeout = '5s'; \
     SET LOCAL lock_timeout = '5s'; \
-    SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+    SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+    SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL jit = off";
 /// How long the outcome of a commit is asked for.
 const ASKED: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,4 +1,5 @@
 use forebay_core::digest::Digest;
+use forebay_core::fairness::Weight;
 use forebay_core::grant::Account;
 use forebay_core::id::KeyId;
 use forebay_core::money::Micros;
@@ -87,6 +88,8 @@ pub struct TenantSettings {
     pub budget: Option<Micros>,
     /// In which spans the budget is counted.
     pub budget_period: BudgetPeriod,
+    /// Its share of each pool, beside other tenants.
+    pub weight: Weight,
 }
 
 /// A tenant.
@@ -123,6 +126,8 @@ pub struct NewKey {
     pub scopes: Vec<Scope>,
     /// Until when.
     pub expires_at: Option<Timestamp>,
+    /// Calls at the same time, over all pools, of the jobs that it hands in; no limit where absent.
+    pub max_in_flight: Option<u64>,
 }
 
 /// A key, without its secret.
@@ -146,6 +151,10 @@ pub struct KeyRecord {
     pub expires_at: Option<Timestamp>,
     /// Since when it does not.
     pub revoked_at: Option<Timestamp>,
+    /// Calls at the same time, over all pools, of the jobs that it has handed in; no limit where absent.
+    pub max_in_flight: Option<u64>,
+    /// Calls under way.
+    pub in_flight: u64,
 }
 
 /// A document that the tenant has now.

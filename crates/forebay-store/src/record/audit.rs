@@ -25,6 +25,8 @@ pub enum AuditAction {
     TenantPut,
     /// A key was made.
     KeyCreate,
+    /// A key got another limit.
+    KeyPut,
     /// A key was revoked.
     KeyRevoke,
     /// Definitions were applied.
@@ -61,9 +63,10 @@ pub enum AuditAction {
 
 impl AuditAction {
     /// Every action.
-    pub const ALL: [AuditAction; 18] = [
+    pub const ALL: [AuditAction; 19] = [
         AuditAction::TenantPut,
         AuditAction::KeyCreate,
+        AuditAction::KeyPut,
         AuditAction::KeyRevoke,
         AuditAction::RevisionApply,
         AuditAction::RevisionRollback,
@@ -87,6 +90,7 @@ impl AuditAction {
         match self {
             AuditAction::TenantPut => "tenant.put",
             AuditAction::KeyCreate => "key.create",
+            AuditAction::KeyPut => "key.put",
             AuditAction::KeyRevoke => "key.revoke",
             AuditAction::RevisionApply => "revision.apply",
             AuditAction::RevisionRollback => "revision.rollback",

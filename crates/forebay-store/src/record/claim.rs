@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_core::definition::PoolLimits;
 use forebay_core::digest::Digest;
@@ -23,6 +23,10 @@ pub struct Claim {
     pub prices: BTreeMap<String, ModelPrice>,
     /// The most jobs to take.
     pub slots: usize,
+    /// Claim jobs of these tasks only; of all where it is empty.
+    pub tasks: BTreeSet<String>,
+    /// The most calls that a task may have at the same time, over all pools and tenants, where there is a limit.
+    pub task_limits: BTreeMap<String, u64>,
     /// How long the worker is undisturbed.
     pub lease: Millis,
     /// Who asks: the process.

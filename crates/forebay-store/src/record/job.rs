@@ -182,16 +182,22 @@ pub struct StepRecord {
 pub struct Queue {
     /// The job.
     pub job: JobRecord,
-    /// Due jobs of its tenant in its pool that go first.
+    /// Due jobs of its tenant and key in its pool that go first.
     pub ahead: u64,
     /// Tenants that have due jobs in the pool, its own included.
     pub lanes: u64,
+    /// Keys of its tenant that do; jobs that no key has handed in count as those of one.
+    pub keys: u64,
     /// What its current step needs.
     pub step: StepRecord,
     /// Its pool's use.
     pub pool: PoolStatus,
     /// Its tenant's calls under way, and how many there may be.
     pub tenant_in_flight: (u64, Option<u64>),
+    /// Those of the jobs that its key has handed in, and how many there may be.
+    pub key_in_flight: (u64, Option<u64>),
+    /// Those of its task.
+    pub task_in_flight: u64,
     /// Its tenant's account in the current period.
     pub account: Account,
     /// How long attempts of its task took lately, in milliseconds, shortest first.

@@ -13,7 +13,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::output::Output;
 use super::table::{self, Column, Show, cell};
-use super::values::When;
+use super::values::{Limit, When, count_limit};
 
 /// Arguments of `forebay key`.
 #[derive(Debug, Clone, Args)]
@@ -34,6 +34,14 @@ enum KeyCommand {
     List,
     /// Makes a key and prints it, this once
     Create(CreateArgs),
+    /// Changes how many calls the jobs of a key may have at the same time
+    Limit {
+        /// The key's id, as `forebay key list` shows it
+        key: KeyId,
+        /// Calls at the same time, or `none`
+        #[arg(long, value_parser = count_limit, value_name = "N")]
+        max_in_flight: Limit<u64>,
+    },
     /// Makes a key stop working
     Revoke {
         /// The key's id, as `forebay key list` shows it
@@ -52,6 +60,9 @@ struct CreateArgs {
     /// Until when it works: a span from now such as 90d, or a time
     #[arg(long, value_name = "TIME")]
     expires: Option<When>,
+    /// Calls at the same time of the jobs that it hands in [default: no limit]
+    #[arg(long, value_name = "N")]
+    max_in_flight: Option<u64>,
 }
 
 fn scope(name: &str) -> Result<Scope, String> {
@@ -59,12 +70,14 @@ fn scope(name: &str) -> Result<Scope, String> {
     Scope::from_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 10] = [
     ("KEY", "/key_id", Show::Plain),
     ("NAME", "/name", Show::Plain),
     ("TENANT", "/tenant", Show::Plain),
     ("BEGINS", "/hint", Show::Plain),
     ("SCOPES", "/scopes", Show::Plain),
+    ("IN FLIGHT", "/in_flight", Show::Plain),
+    ("MAX IN FLIGHT", "/max_in_flight", Show::Plain),
     ("CREATED", "/created_at", Show::Plain),
     ("EXPIRES", "/expires_at", Show::Plain),
     ("REVOKED", "/revoked_at", Show::Plain),
@@ -77,12 +90,20 @@ pub async fn run(args: KeyArgs, output: &Output) -> Result<Exit, CliError> {
     match &args.command {
         KeyCommand::List => {
             let keys = client.json(of_tenant(Ask::get(&["v1", "keys"]))).await?;
-            show_all(&keys, output)?;
+            show(table::rows(&keys), output)?;
         }
         KeyCommand::Create(create) => {
             let ask = Ask::post(&["v1", "keys"]).json(&create.body());
             let created = client.json(of_tenant(ask)).await?;
             show_created(&created, output)?;
+        }
+        KeyCommand::Limit { key, max_in_flight } => {
+            let body = match max_in_flight {
+                Limit::At(calls) => json!({ "max_in_flight": calls }),
+                Limit::None => json!({}),
+            };
+            let ask = Ask::new(Method::PUT, &["v1", "keys", &key.to_string()]).json(&body);
+            show(&[client.json(of_tenant(ask)).await?], output)?;
         }
         KeyCommand::Revoke { key } => {
             let ask = Ask::new(Method::DELETE, &["v1", "keys", &key.to_string()]);
@@ -93,11 +114,11 @@ pub async fn run(args: KeyArgs, output: &Output) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn show_all(keys: &Value, output: &Output) -> Result<(), CliError> {
+fn show(keys: &[Value], output: &Output) -> Result<(), CliError> {
     if output.is_json() {
-        return table::rows(keys).iter().try_for_each(|key| output.record(key));
+        return keys.iter().try_for_each(|key| output.record(key));
     }
-    output.table(table::of(table::rows(keys), &COLUMNS))
+    output.table(table::of(keys, &COLUMNS))
 }
 
 fn show_created(created: &Value, output: &Output) -> Result<(), CliError> {
@@ -122,6 +143,9 @@ impl CreateArgs {
         if let Some(expires) = self.expires {
             body["expires_at"] = json!(expires.from(SystemClock.now()));
         }
+        if let Some(calls) = self.max_in_flight {
+            body["max_in_flight"] = json!(calls);
+        }
         body
     }
 }
@@ -136,9 +160,11 @@ mod tests {
             name: "erp".to_owned(),
             scope: vec![Scope::Submit, Scope::Read],
             expires: Some("2026-12-01T10:00:00Z".parse().unwrap()),
+            max_in_flight: Some(3),
         };
-        let expected =
-            json!({ "name": "erp", "scopes": ["submit", "read"], "expires_at": "2026-12-01T10:00:00.000Z" });
+        let expected = json!({
+            "name": "erp", "scopes": ["submit", "read"], "expires_at": "2026-12-01T10:00:00.000Z", "max_in_flight": 3,
+        });
         assert_eq!(create.body(), expected);
     }
 }

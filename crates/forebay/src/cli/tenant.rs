@@ -1,6 +1,7 @@
 //! `forebay tenant`: who may use how much.
 
 use clap::{Args, Subcommand};
+use forebay_core::fairness::Weight;
 use forebay_store::record::BudgetPeriod;
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -47,6 +48,9 @@ struct PutArgs {
     /// Calls at the same time, or `none`
     #[arg(long, value_parser = count_limit, value_name = "N")]
     max_in_flight: Option<Limit<u64>>,
+    /// Its share of each pool beside other tenants, from 1 to 1000; a new tenant has 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=Weight::MOST))]
+    weight: Option<u64>,
     /// Money in a period, as 12.50, or `none`
     #[arg(long, value_parser = money_limit, value_name = "AMOUNT")]
     budget: Option<Limit<i64>>,
@@ -59,12 +63,13 @@ fn period(name: &str) -> Result<BudgetPeriod, String> {
     BudgetPeriod::from_name(name).ok_or_else(|| "expected day, month or total".to_owned())
 }
 
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Column; 10] = [
     ("TENANT", "/name", Show::Plain),
     ("PENDING", "/use/pending_jobs", Show::Plain),
     ("MAX PENDING", "/max_pending_jobs", Show::Plain),
     ("IN FLIGHT", "/use/in_flight", Show::Plain),
     ("MAX IN FLIGHT", "/max_in_flight", Show::Plain),
+    ("WEIGHT", "/weight", Show::Plain),
     ("BUDGET", "/budget/limit_micros", Show::Money),
     ("PERIOD", "/budget/period", Show::Plain),
     ("SPENT", "/use/budget/spent_micros", Show::Money),
@@ -105,12 +110,13 @@ impl PutArgs {
     /// The tenant's limits as they shall be: those of before, with what the arguments name.
     fn settings(&self, before: &Value) -> Result<Value, CliError> {
         let mut settings = Map::new();
-        for name in ["max_pending_jobs", "max_in_flight", "budget"] {
+        for name in ["max_pending_jobs", "max_in_flight", "budget", "weight"] {
             let kept = before.get(name).filter(|value| !value.is_null());
             settings.extend(kept.map(|value| (name.to_owned(), value.clone())));
         }
         set_limit(&mut settings, "max_pending_jobs", self.max_pending_jobs);
         set_limit(&mut settings, "max_in_flight", self.max_in_flight);
+        settings.extend(self.weight.map(|weight| ("weight".to_owned(), weight.into())));
         match self.budget {
             Some(Limit::None) => drop(settings.remove("budget")),
             // A new limit is counted in the spans of the old one, unless others are named.
@@ -147,6 +153,7 @@ mod tests {
             name: "acme".to_owned(),
             max_pending_jobs: None,
             max_in_flight: None,
+            weight: None,
             budget,
             budget_period,
         }
@@ -156,9 +163,12 @@ mod tests {
     fn what_is_not_named_stays_as_it_is() {
         let put = PutArgs { max_pending_jobs: Some(Limit::None), ..put(Some(Limit::At(7)), None) };
         let budget = json!({ "limit_micros": 5, "period": "day" });
-        let before = json!({ "name": "acme", "max_pending_jobs": 9, "max_in_flight": 4, "budget": budget });
-        let after = json!({ "max_in_flight": 4, "budget": { "limit_micros": 7, "period": "day" } });
+        let before = json!({ "name": "acme", "max_pending_jobs": 9, "max_in_flight": 4, "weight": 3, "budget": budget });
+        let after =
+            json!({ "max_in_flight": 4, "weight": 3, "budget": { "limit_micros": 7, "period": "day" } });
         assert_eq!(put.settings(&before).unwrap(), after);
+        let heavier = PutArgs { weight: Some(8), ..put };
+        assert_eq!(heavier.settings(&before).unwrap()["weight"], 8);
     }
 
     #[test]

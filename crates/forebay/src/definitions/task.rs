@@ -54,6 +54,8 @@ pub(super) fn tasks(
         let retry = retry::retry(faults, &within(path, "retry"), &written.retry);
         let max_output_tokens = max_output_tokens(faults, &reading);
         params::check(faults, &reading);
+        let message = "none of its jobs would ever run; give at least 1, or leave it out for no limit";
+        faults.when(written.max_in_flight == Some(0), &reading.at("max_in_flight"), message);
         let times = times(faults, &reading, &retry);
         let (kind, model) = (kind?, model?);
         let digest = fingerprint::task(&kind, &model, &written.params, max_output_tokens)
@@ -72,6 +74,7 @@ pub(super) fn tasks(
             default_ttl: times.ttl,
             attempt_total: times.attempt_total,
             at_budget: written.at_budget,
+            max_in_flight: written.max_in_flight.map(u64::from),
             review_due: times.review_due,
             review_default: written.review_default,
             digest,

@@ -86,6 +86,7 @@ pub(super) struct Task {
     pub(super) attempt_total_ms: Option<u32>,
     #[serde(default)]
     pub(super) at_budget: AtBudget,
+    pub(super) max_in_flight: Option<u32>,
     pub(super) review_due_ms: Option<u64>,
     #[serde(default)]
     pub(super) review_default: ReviewDefault,

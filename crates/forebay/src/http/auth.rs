@@ -348,6 +348,8 @@ mod tests {
             created_at: now,
             expires_at: None,
             revoked_at: None,
+            max_in_flight: None,
+            in_flight: 0,
         };
         let check = |key: KeyRecord| KnownKey::from(key).check(now);
         assert!(check(key.clone()).is_ok());

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use super::api::Api;
 use super::auth::{Principal, mint_key};
 use super::body::Payload;
-use super::dto::{Key, KeyList, NewKeyAnswer, NewKeyBody};
+use super::dto::{Key, KeyBody, KeyList, NewKeyAnswer, NewKeyBody};
 use super::fields::Fields;
 use super::params::{Params, PathId};
 use super::problem::{Code, Problem};
-use super::route::{Doc, Route, delete, get, post};
+use super::route::{Doc, Route, delete, get, post, put};
 use super::tenants::visible;
 
 /// Characters of a key's name.
@@ -47,6 +47,15 @@ pub(super) fn routes() -> Vec<Route> {
                 )
                 .gives::<NewKeyAnswer>(201, "The key, with its text, which is shown here and never again")
                 .refuses(&[Code::InvalidJson, Code::InvalidMember, Code::MissingMember, Code::UnknownMember]),
+        ),
+        put("/v1/keys/{key_id}", limit).needs(
+            Scope::Admin,
+            doc("Change how much a key may do at the same time")
+                .more("What the body leaves out is unlimited. It counts at once, also for jobs that wait.")
+                .path("key_id", "The id of a key: `key_...`; not the key itself")
+                .takes::<KeyBody>("What the key may do", json!({"max_in_flight": 10}))
+                .gives::<Key>(200, "The key with its new limit")
+                .refuses(&[Code::InvalidJson, Code::InvalidMember, Code::UnknownMember]),
         ),
         delete("/v1/keys/{key_id}", revoke).needs(
             Scope::Admin,
@@ -96,6 +105,7 @@ async fn make(
         hint: minted.hint,
         scopes: wanted.scopes,
         expires_at: wanted.expires_at,
+        max_in_flight: wanted.max_in_flight,
     };
     let record = api.app.store.add_key(key, principal.actor()).await?;
     let answer = NewKeyAnswer { record: Key::from(record), key: minted.text.expose_secret().to_owned() };
@@ -109,6 +119,7 @@ struct Wanted {
     name: String,
     scopes: Vec<Scope>,
     expires_at: Option<Timestamp>,
+    max_in_flight: Option<u64>,
 }
 
 fn wanted(body: Value, now: Timestamp) -> Result<Wanted, Problem> {
@@ -122,8 +133,14 @@ fn wanted(body: Value, now: Timestamp) -> Result<Wanted, Problem> {
     if expires_at.is_some_and(|at| at <= now) {
         fields.invalid("expires_at", "the time is past");
     }
+    let max_in_flight = fields.whole("max_in_flight");
     fields.end()?;
-    Ok(Wanted { name: name.unwrap_or_default(), scopes: scopes.unwrap_or_default(), expires_at })
+    Ok(Wanted {
+        name: name.unwrap_or_default(),
+        scopes: scopes.unwrap_or_default(),
+        expires_at,
+        max_in_flight,
+    })
 }
 
 /// A list of scopes, each once.
@@ -133,6 +150,22 @@ fn scopes(value: &Value) -> Option<Vec<Scope>> {
     scopes.sort_unstable();
     scopes.dedup();
     (!scopes.is_empty()).then_some(scopes)
+}
+
+/// `PUT /v1/keys/{key_id}`
+async fn limit(
+    State(api): State<Api>,
+    principal: Principal,
+    PathId(key): PathId<KeyId>,
+    params: Params,
+    payload: Payload,
+) -> Result<Json<Key>, Problem> {
+    let tenant = tenant(&api, &principal, params).await?;
+    let mut fields = Fields::of(payload.json()?);
+    let max_in_flight = fields.whole("max_in_flight");
+    fields.end()?;
+    let limited = api.app.store.limit_key(tenant, key, max_in_flight, principal.actor()).await?;
+    Ok(Json(limited.ok_or_else(Problem::not_found)?.into()))
 }
 
 /// `DELETE /v1/keys/{key_id}`
@@ -157,10 +190,17 @@ mod tests {
 
     #[test]
     fn a_key_has_a_name_and_scopes() {
-        let read = wanted(json!({"name": "a", "scopes": ["read", "submit", "read"]}), NOW).unwrap();
+        let read =
+            wanted(json!({"name": "a", "scopes": ["read", "submit", "read"], "max_in_flight": 4}), NOW)
+                .unwrap();
         assert_eq!(
             read,
-            Wanted { name: "a".to_owned(), scopes: vec![Scope::Submit, Scope::Read], expires_at: None }
+            Wanted {
+                name: "a".to_owned(),
+                scopes: vec![Scope::Submit, Scope::Read],
+                expires_at: None,
+                max_in_flight: Some(4),
+            }
         );
     }
 

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use forebay_core::fairness::Weight;
 use forebay_core::money::Micros;
 use forebay_core::request::submission::is_name;
 use forebay_core::request::whole_number;
@@ -36,10 +37,13 @@ pub(super) fn routes() -> Vec<Route> {
         put("/v1/tenants/{tenant}", replace).needs(
             Scope::Admin,
             tenant("Make a tenant, or replace its settings")
-                .more("For admins of the tenant `default`. What the body leaves out is unlimited.")
+                .more(
+                    "For admins of the tenant `default`. What the body leaves out is unlimited, and a weight that it leaves \
+                     out is 1. A change counts at once, also for jobs that wait.",
+                )
                 .takes::<TenantBody>(
                     "What the tenant may do",
-                    json!({"max_pending_jobs": 10_000, "budget": {"limit_micros": 50_000_000, "period": "month"}}),
+                    json!({"max_pending_jobs": 10_000, "weight": 2, "budget": {"limit_micros": 50_000_000, "period": "month"}}),
                 )
                 .gives::<Tenant>(200, "The tenant with its new settings")
                 .gives::<Tenant>(201, "The new tenant")
@@ -101,6 +105,9 @@ fn settings(body: Value) -> Result<TenantSettings, Problem> {
     let mut fields = Fields::of(body);
     let max_pending_jobs = fields.whole("max_pending_jobs");
     let max_in_flight = fields.whole("max_in_flight");
+    let weight = fields.optional("weight", &format!("a whole number from 1 to {}", Weight::MOST), |value| {
+        Weight::new(u64::try_from(whole_number(value)?).ok()?)
+    });
     let budget = fields.object("budget", |budget| {
         let amount = |value: &Value| whole_number(value).filter(|micros| *micros >= 0).map(Micros);
         let limit = budget.required("limit_micros", "an amount of 0 or more, in millionths", amount);
@@ -110,7 +117,8 @@ fn settings(body: Value) -> Result<TenantSettings, Problem> {
     });
     fields.end()?;
     let (budget, budget_period) = budget.unwrap_or_default();
-    Ok(TenantSettings { max_pending_jobs, max_in_flight, budget, budget_period })
+    let weight = weight.unwrap_or_default();
+    Ok(TenantSettings { max_pending_jobs, max_in_flight, budget, budget_period, weight })
 }
 
 #[cfg(test)]
@@ -119,8 +127,10 @@ mod tests {
 
     #[test]
     fn settings_are_read_strictly() {
-        let read =
-            settings(json!({"max_in_flight": 5, "budget": {"limit_micros": 7, "period": "day"}})).unwrap();
+        let read = settings(
+            json!({"max_in_flight": 5, "weight": 9, "budget": {"limit_micros": 7, "period": "day"}}),
+        )
+        .unwrap();
         assert_eq!(
             read,
             TenantSettings {
@@ -128,6 +138,7 @@ mod tests {
                 max_in_flight: Some(5),
                 budget: Some(Micros(7)),
                 budget_period: BudgetPeriod::Day,
+                weight: Weight::new(9).unwrap(),
             }
         );
         assert_eq!(settings(json!({})).unwrap(), TenantSettings::default());
@@ -137,6 +148,8 @@ mod tests {
             (json!({"budget": {"limit_micros": -1}}), "invalid_member"),
             (json!({"budget": {"limit_micros": 1, "period": "year"}}), "invalid_member"),
             (json!({"budget": 5}), "invalid_member"),
+            (json!({"weight": 0}), "invalid_member"),
+            (json!({"weight": 1_001}), "invalid_member"),
         ];
         for (body, code) in refused {
             assert_eq!(settings(body.clone()).unwrap_err().code().name(), code, "{body}");

@@ -2,7 +2,7 @@
 //! that makes it so, by the pool's standing claim. Whatever that leaves is claimed when the pool's signal is heard,
 //! and the loop looks once a second anyhow: a lost signal costs latency, never a job (I10).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,6 +139,8 @@ fn new_claim(worker: &Worker, pool: &str, slots: usize) -> Option<Claim> {
         limits: definition.limits,
         prices: worker.app.revisions.prices(),
         slots,
+        tasks: BTreeSet::new(),
+        task_limits: active.task_limits(),
         lease: worker.app.settings.lease,
         worker: worker.app.process.name.clone(),
         build: BUILD,

@@ -32,8 +32,8 @@ enum Lead {
     Stop,
     /// A request of somebody who looks after the system.
     Request(Method, &'static str, fn() -> Value),
-    /// A key is revoked.
-    RevokeKey,
+    /// Something is asked for at the address of a new key.
+    Key(Method, fn() -> Value),
     /// A document is uploaded.
     Upload,
     /// A batch is cancelled.
@@ -48,13 +48,11 @@ enum Lead {
 
 /// Every place, and what leads there. A test holds this list and the code together.
 fn places() -> Vec<(&'static str, Lead)> {
-    let tenant = || Lead::Request(Method::PUT, "/v1/tenants/other", || json!({"max_in_flight": 7}));
-    let key = || Lead::Request(Method::POST, "/v1/keys", || json!({"name": "k", "scopes": ["read"]}));
-    let apply = || {
-        let source = || json!({"source": definitions("http://127.0.0.1:9/v1", "max_in_flight = 9", "")});
-        Lead::Request(Method::POST, "/v1/revisions", source)
-    };
-    let dataset = || Lead::Request(Method::PUT, "/v1/datasets/suppliers", || json!([{"name": "Acme"}]));
+    [places_of_work(), places_of_administration(), places_of_people()].into_iter().flatten().collect()
+}
+
+/// What the service does by itself, and for who hands jobs in.
+fn places_of_work() -> Vec<(&'static str, Lead)> {
     let batch = || {
         let one = || json!({"jobs": [{"task": "chat", "input": {"prompt": "quick"}}]});
         Lead::Request(Method::POST, "/v1/job-batches", one)
@@ -87,16 +85,6 @@ fn places() -> Vec<(&'static str, Lead)> {
         ("sign_off.after_commit", Lead::Stop),
         ("sweep_grants.before_commit", Lead::Swept),
         ("sweep_grants.after_commit", Lead::Swept),
-        ("apply_revision.before_commit", apply()),
-        ("apply_revision.after_commit", apply()),
-        ("put_dataset.before_commit", dataset()),
-        ("put_dataset.after_commit", dataset()),
-        ("put_tenant.before_commit", tenant()),
-        ("put_tenant.after_commit", tenant()),
-        ("add_key.before_commit", key()),
-        ("add_key.after_commit", key()),
-        ("revoke_key.before_commit", Lead::RevokeKey),
-        ("revoke_key.after_commit", Lead::RevokeKey),
         ("add_document.before_commit", Lead::Upload),
         ("add_document.after_commit", Lead::Upload),
         ("begin_batch.before_commit", batch()),
@@ -107,6 +95,37 @@ fn places() -> Vec<(&'static str, Lead)> {
         ("cancel_batch.after_commit", Lead::CancelBatch),
         ("replay.before_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
         ("replay.after_commit", Lead::Dead("/v1/jobs/{job_id}/replay", || json!({}))),
+    ]
+}
+
+/// Tenants, keys, definitions and master data.
+fn places_of_administration() -> Vec<(&'static str, Lead)> {
+    let tenant = || Lead::Request(Method::PUT, "/v1/tenants/other", || json!({"max_in_flight": 7}));
+    let key = || Lead::Request(Method::POST, "/v1/keys", || json!({"name": "k", "scopes": ["read"]}));
+    let apply = || {
+        let source = || json!({"source": definitions("http://127.0.0.1:9/v1", "max_in_flight = 9", "")});
+        Lead::Request(Method::POST, "/v1/revisions", source)
+    };
+    let dataset = || Lead::Request(Method::PUT, "/v1/datasets/suppliers", || json!([{"name": "Acme"}]));
+    vec![
+        ("apply_revision.before_commit", apply()),
+        ("apply_revision.after_commit", apply()),
+        ("put_dataset.before_commit", dataset()),
+        ("put_dataset.after_commit", dataset()),
+        ("put_tenant.before_commit", tenant()),
+        ("put_tenant.after_commit", tenant()),
+        ("add_key.before_commit", key()),
+        ("add_key.after_commit", key()),
+        ("limit_key.before_commit", Lead::Key(Method::PUT, || json!({"max_in_flight": 7}))),
+        ("limit_key.after_commit", Lead::Key(Method::PUT, || json!({"max_in_flight": 7}))),
+        ("revoke_key.before_commit", Lead::Key(Method::DELETE, || Value::Null)),
+        ("revoke_key.after_commit", Lead::Key(Method::DELETE, || Value::Null)),
+    ]
+}
+
+/// What persons do about jobs.
+fn places_of_people() -> Vec<(&'static str, Lead)> {
+    vec![
         (
             "change_letters.before_commit",
             Lead::Dead("/v1/dead-letters/{job_id}", || json!({"owner": "anna"})),
@@ -278,11 +297,13 @@ impl Stage {
             Lead::Request(ref method, path, body) => {
                 answered(server.request(method.clone(), path).json(&body())).await.map(drop)
             }
-            Lead::RevokeKey => {
-                let body = json!({"name": "revoked", "scopes": ["read"]});
-                let key = answered(server.request(Method::POST, "/v1/keys").json(&body)).await?;
+            Lead::Key(ref method, body) => {
+                let new = json!({"name": "new", "scopes": ["read"]});
+                let key = answered(server.request(Method::POST, "/v1/keys").json(&new)).await?;
                 let path = format!("/v1/keys/{}", key["key_id"].as_str().unwrap());
-                answered(server.request(Method::DELETE, &path)).await.map(drop)
+                let ask = server.request(method.clone(), &path);
+                let ask = if *method == Method::PUT { ask.json(&body()) } else { ask };
+                answered(ask).await.map(drop)
             }
             Lead::Upload => {
                 let upload =

@@ -1,1 +1,3 @@
-DELETE FROM pool_buckets WHERE pool = ?1 AND start < ?2
+DELETE FROM pool_buckets b
+USING unnest(CAST(?1 AS text[]), CAST(?2 AS bigint[])) AS u (pool, start)
+WHERE b.pool = u.pool AND b.start < u.start

@@ -1,1 +1,2 @@
-SELECT in_flight, cooldown_until, cooldown_class FROM pools WHERE name = ?1
+SELECT (SELECT c.in_flight FROM calls c WHERE c.kind = 'pool' AND c.name = p.name), p.cooldown_until, p.cooldown_class
+FROM pools p WHERE p.name = ?1

@@ -1,2 +1,2 @@
-INSERT INTO keys (id, tenant, name, digest, hint, scopes, created_at, expires_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+INSERT INTO keys (id, tenant, name, digest, hint, scopes, lane, max_in_flight, created_at, expires_at)
+VALUES (:id, :tenant, :name, :digest, :hint, :scopes, :lane, :max_in_flight, :now, :expires_at)

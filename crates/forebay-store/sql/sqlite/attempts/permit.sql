@@ -1,1 +1,2 @@
-SELECT pool, tenant FROM attempts WHERE job = ?1 AND fence = ?2 AND settled_at IS NOT NULL AND permit_until <= ?3
+SELECT pool, tenant, lane, task FROM attempts
+WHERE job = ?1 AND fence = ?2 AND settled_at IS NOT NULL AND permit_until <= ?3

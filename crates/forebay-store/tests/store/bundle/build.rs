@@ -97,6 +97,8 @@ impl Bundle {
             limits: PoolLimits::default(),
             prices: BTreeMap::from([("small".to_owned(), PRICE)]),
             slots: 1,
+            tasks: std::collections::BTreeSet::new(),
+            task_limits: std::collections::BTreeMap::new(),
             lease: LEASE,
             worker: "worker-1".to_owned(),
             build: "test",

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use forebay_core::definition::PoolLimits;
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
+use forebay_core::fairness::Weight;
 use forebay_core::id::JobId;
 use forebay_core::job::State;
 use forebay_core::money::Micros;
@@ -25,6 +26,7 @@ pub async fn a_tenant_is_made_and_changed(b: &Bundle) {
         max_in_flight: Some(3),
         budget: Some(Micros(1_000)),
         budget_period: BudgetPeriod::Month,
+        weight: Weight::new(7).unwrap(),
     };
     let made = b.store().put_tenant("gamma".to_owned(), settings.clone(), Actor::program()).await.unwrap();
     assert_eq!((&made.name[..], &made.settings, made.created_at), ("gamma", &settings, b.now()));
@@ -49,6 +51,7 @@ pub fn new_key(tenant: i64, secret: &str) -> NewKey {
         hint: "fb_abc".to_owned(),
         scopes: vec![Scope::Submit, Scope::Read],
         expires_at: Some(START.after(Millis::from_secs(60))),
+        max_in_flight: None,
     }
 }
 
@@ -219,10 +222,11 @@ pub async fn the_queue_says_what_stands_in_the_way(b: &Bundle) {
     b.wait_secs(4);
     b.succeed(ours).await;
     let queue = b.store().queue(b.alpha, jobs[4]).await.unwrap().unwrap();
-    assert_eq!((queue.job.id, queue.ahead, queue.lanes), (jobs[4], 3, 1));
+    assert_eq!((queue.job.id, queue.ahead, queue.lanes, queue.keys), (jobs[4], 3, 1, 1));
     assert_eq!((queue.pool.in_flight, queue.pool.waiting), (1, 4));
     assert_eq!(queue.pool.buckets.iter().map(|bucket| bucket.requests).sum::<u64>(), 2);
     assert_eq!(queue.tenant_in_flight, (0, Some(9)));
+    assert_eq!((queue.key_in_flight, queue.task_in_flight), ((0, None), 1));
     assert_eq!((queue.account.spent, queue.account.left()), (Micros(200), Some(Micros(800))));
     assert_eq!((queue.step.number, &queue.step.model[..]), (1, "small"));
     assert_eq!(queue.recent_durations, [4_000]);

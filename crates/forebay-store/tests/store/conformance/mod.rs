@@ -17,12 +17,14 @@ pub mod fairness;
 pub mod histories;
 pub mod leases;
 pub mod letters;
+pub mod limits;
 pub mod log;
 pub mod ordering;
 pub mod processes;
 pub mod retry;
 pub mod reviews;
 pub mod revisions;
+pub mod shares;
 pub mod standing;
 pub mod steps;
 pub mod upkeep;
@@ -93,6 +95,30 @@ macro_rules! cases {
                 retries_go_before_new_jobs,
                 jobs_that_have_started_go_before_new_ones,
                 among_equals_in_accept_order,
+            }
+            shares {
+                a_weight_is_a_share,
+                shares_are_the_same_in_small_claims,
+                a_weight_counts_at_once,
+                shares_are_counted_in_cost,
+                a_single_job_waits_for_one_turn_of_each_other_tenant,
+                a_tenant_that_spreads_over_keys_gains_nothing,
+                a_tenant_that_spreads_over_tasks_gains_nothing,
+                keys_of_a_tenant_take_turns,
+                the_turn_of_the_keys_goes_on_where_it_stopped,
+                the_tasks_of_a_key_are_one_queue,
+                only_the_tasks_that_are_asked_for,
+                in_a_round_everybody_has_a_turn,
+                the_queue_says_whose_turns_come_first,
+            }
+            limits {
+                a_key_holds_at_n,
+                the_limit_of_a_key_counts_at_once,
+                a_full_key_is_passed_by,
+                a_task_holds_at_n_over_all_tenants,
+                a_full_task_is_passed_by,
+                a_call_that_ends_makes_room_in_its_own_transaction,
+                many_claimers_never_exceed_the_limit_of_a_key,
             }
             capacity {
                 requests_per_minute_hold_at_n,

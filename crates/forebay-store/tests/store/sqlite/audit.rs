@@ -6,9 +6,24 @@ use rusqlite::Connection;
 /// What is wrong, and the query that finds it.
 pub const FAULTS: &[(&str, &str)] = &[
     (
-        "a pool's calls in flight are its grants",
-        "SELECT name FROM pools p WHERE in_flight <> (
-           SELECT count(*) FROM attempts a WHERE a.pool = p.name AND a.permit_until IS NOT NULL)",
+        "the calls in flight of a pool, a task or a key are its grants",
+        "SELECT c.name FROM calls c WHERE c.in_flight <> (
+           SELECT count(*) FROM attempts a
+           WHERE a.permit_until IS NOT NULL
+             AND CASE c.kind WHEN 'pool' THEN a.pool WHEN 'task' THEN a.task ELSE CAST(a.lane AS TEXT) END = c.name)",
+    ),
+    (
+        "a grant is counted for its pool, its task and its key",
+        "SELECT a.pool FROM attempts a WHERE a.permit_until IS NOT NULL AND CASE WHEN a.lane = 0 THEN 2 ELSE 3 END <> (
+           SELECT count(*) FROM calls c
+           WHERE (c.kind, c.name) IN (('pool', a.pool), ('task', a.task), ('key', CAST(a.lane AS TEXT))))",
+    ),
+    (
+        "a job is in the lane of the key that handed it in, and so are its attempts",
+        "SELECT j.seq FROM jobs j JOIN inputs i ON i.job = j.seq
+         LEFT JOIN keys k ON k.id = i.key_id
+         LEFT JOIN attempts a ON a.job = j.seq AND a.lane <> j.lane
+         WHERE a.job IS NOT NULL OR CASE WHEN i.key_id IS NULL THEN 0 ELSE coalesce(k.lane, j.lane) END <> j.lane",
     ),
     (
         "a tenant's calls in flight are its grants",

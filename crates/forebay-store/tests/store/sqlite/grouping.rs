@@ -113,6 +113,7 @@ async fn verbs_of_one_group_see_each_other_in_order() {
         hint: String::new(),
         scopes: vec![],
         expires_at: None,
+        max_in_flight: None,
     };
     let keys = [key("a"), key("b"), key("a")].map(|key| {
         let store = b.store();

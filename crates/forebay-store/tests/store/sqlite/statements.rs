@@ -76,8 +76,7 @@ fn plan(connection: &Connection, name: &str) -> Vec<String> {
 async fn what_runs_often_uses_its_partial_index() {
     let (_file, connection) = migrated().await;
     let table = [
-        ("claim/lane_after", "jobs_claimable"),
-        ("claim/lane_heads", "jobs_claimable"),
+        ("claim/front", "jobs_claimable"),
         ("claim/promote_due", "jobs_scheduled"),
         ("claim/next_due", "jobs_scheduled"),
         ("upkeep/lapsed", "jobs_leases"),
@@ -189,7 +188,9 @@ async fn what_runs_for_each_job_makes_no_table_on_the_way() {
     let more = [
         "claim/insert_attempt",
         "claim/update_pool",
-        "claim/put_bucket",
+        "claim/charge_bucket",
+        "claim/put_lane",
+        "calls/count",
         "jobs/claim",
         "jobs/update",
         "jobs/plan",

@@ -120,6 +120,8 @@ fn claim(store: &Arc<dyn Store>) -> Claim {
         limits: PoolLimits::default(),
         prices: [(MODEL.to_owned(), PRICE)].into(),
         slots: BATCH,
+        tasks: std::collections::BTreeSet::new(),
+        task_limits: std::collections::BTreeMap::new(),
         lease: Millis::from_secs(30),
         worker: "bench".to_owned(),
         build: BUILD,

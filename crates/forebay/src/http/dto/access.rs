@@ -20,6 +20,9 @@ pub(in crate::http) struct Tenant {
     /// Money that may be used in a period; no limit where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<BudgetSettings>,
+    /// Its share of each pool beside other tenants: twice the weight, twice the tokens.
+    #[schema(minimum = 1, maximum = 1_000)]
+    weight: u64,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
     r#use: TenantUse,
@@ -72,6 +75,7 @@ impl From<TenantRecord> for Tenant {
             max_pending_jobs: settings.max_pending_jobs,
             max_in_flight: settings.max_in_flight,
             budget: settings.budget.map(|limit_micros| BudgetSettings { limit_micros, period }),
+            weight: settings.weight.get(),
             created_at: record.created_at,
             r#use: TenantUse {
                 pending_jobs: record.pending_jobs,
@@ -103,6 +107,9 @@ pub(in crate::http) struct TenantBody {
     #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
     max_in_flight: Option<u64>,
     budget: Option<BudgetBody>,
+    /// Its share of each pool beside other tenants; 1 where absent.
+    #[schema(minimum = 1, maximum = 1_000)]
+    weight: Option<u64>,
 }
 
 /// How much money may be used in which span.
@@ -137,6 +144,11 @@ pub(in crate::http) struct Key {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     revoked_at: Option<Timestamp>,
+    /// Calls at the same time, over all pools, of the jobs that it has handed in; no limit where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_in_flight: Option<u64>,
+    /// Calls of such jobs that are under way.
+    in_flight: u64,
 }
 
 impl From<KeyRecord> for Key {
@@ -150,6 +162,8 @@ impl From<KeyRecord> for Key {
             created_at: record.created_at,
             expires_at: record.expires_at,
             revoked_at: record.revoked_at,
+            max_in_flight: record.max_in_flight,
+            in_flight: record.in_flight,
         }
     }
 }
@@ -183,4 +197,15 @@ pub(in crate::http) struct NewKeyBody {
     /// Until when it works; without end where absent.
     #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Timestamp>,
+    /// Calls at the same time, over all pools, of the jobs that it hands in; no limit where absent.
+    #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
+    max_in_flight: Option<u64>,
+}
+
+/// What can be changed of a key. Only its shape: the body is read by its own parser. What is left out is unlimited.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = KeySettings)]
+pub(in crate::http) struct KeyBody {
+    #[schema(minimum = 0, maximum = 9_223_372_036_854_775_807_u64)]
+    max_in_flight: Option<u64>,
 }

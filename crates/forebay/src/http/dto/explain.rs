@@ -10,7 +10,7 @@ pub(in crate::http) struct Explanation {
     pub(in crate::http) state: State,
     /// Everything that stands in its way at the moment; empty when nothing does.
     pub(in crate::http) waiting_for: Vec<Waiting>,
-    /// Due jobs of the same tenant that go first; absent when the job is not in the queue.
+    /// Due jobs of the same tenant and key that go first; absent when the job is not in the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::http) ahead: Option<u64>,
     /// When it is likely to be done; absent when nobody can know.

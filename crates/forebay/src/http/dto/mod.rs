@@ -17,7 +17,7 @@ mod shapes;
 mod task;
 mod worker;
 
-pub(super) use access::{Key, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBody, TenantList};
+pub(super) use access::{Key, KeyBody, KeyList, NewKeyAnswer, NewKeyBody, Tenant, TenantBody, TenantList};
 pub(super) use attempt::{Attempt, AttemptList, Step, StepList};
 pub(super) use audit::{AuditEntry, AuditList};
 pub(super) use batch::{Batch, BatchBody, BatchList, BatchTaken, MemberResult, ReplayManyBody, ReplayTaken};

@@ -37,6 +37,9 @@ pub(in crate::http) struct TaskLimits {
     default_ttl_ms: i64,
     attempt_total_ms: i64,
     max_attempts: u32,
+    /// Calls at the same time, over all pools and tenants; no limit where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_in_flight: Option<u64>,
     /// Parameters that a job may set.
     allowed_params: Vec<String>,
 }
@@ -62,6 +65,7 @@ impl Task {
                 default_ttl_ms: task.default_ttl.get(),
                 attempt_total_ms: task.attempt_total.get(),
                 max_attempts: task.retry.max_attempts,
+                max_in_flight: task.max_in_flight,
                 allowed_params: task.allowed_params.clone(),
             },
         }

@@ -37,6 +37,7 @@ pub(super) async fn explain(
         now: store.now(),
         limits: definitions.pools.get(&queue.pool.name).map(|pool| pool.limits),
         price: definitions.models.get(&queue.step.model).map(|model| model.price).unwrap_or_default(),
+        task_limit: definitions.tasks.get(&queue.job.task).and_then(|task| task.max_in_flight),
         slots: u64::try_from(api.app.settings.slots).unwrap_or(u64::MAX),
         review_due,
     };
@@ -50,6 +51,8 @@ struct Facts {
     limits: Option<PoolLimits>,
     /// Of the current step's model.
     price: Price,
+    /// Calls that the job's task may have at the same time, by the active definitions.
+    task_limit: Option<u64>,
     /// Calls that this process makes at the same time.
     slots: u64,
     review_due: Option<Timestamp>,
@@ -81,7 +84,12 @@ impl Facts {
             self.cooldown(queue),
             self.budget(queue),
             self.pool_limit(queue),
-            tenant_in_flight(queue),
+            in_flight_limit("The tenant", queue.tenant_in_flight),
+            in_flight_limit("The key that handed it in", queue.key_in_flight),
+            in_flight_limit(
+                &format!("The task `{}`", queue.job.task),
+                (queue.task_in_flight, self.task_limit),
+            ),
             fair_share(queue),
         ];
         let found: Vec<_> = reasons.into_iter().flatten().collect();
@@ -214,7 +222,8 @@ impl Facts {
         let by_calls = per_minute(duration).saturating_mul(at_once);
         let by_tokens = limits.tokens_per_minute.map_or(u64::MAX, |limit| limit / tokens);
         let rate = by_calls.min(limits.requests_per_minute.unwrap_or(u64::MAX)).min(by_tokens).max(1);
-        let millis = u128::from(queue.ahead) * u128::from(queue.lanes.max(1)) * 60_000 / u128::from(rate);
+        let turns = u128::from(queue.lanes.max(1)) * u128::from(queue.keys.max(1));
+        let millis = u128::from(queue.ahead) * turns * 60_000 / u128::from(rate);
         Millis::new(i64::try_from(millis).unwrap_or(i64::MAX))
     }
 }
@@ -244,27 +253,33 @@ fn behind_its_key(queue: &Queue) -> Option<Waiting> {
     Some(waiting("ordering_key", detail, None))
 }
 
-fn tenant_in_flight(queue: &Queue) -> Option<Waiting> {
-    let (under_way, limit) = queue.tenant_in_flight;
+fn in_flight_limit(whose: &str, (under_way, limit): (u64, Option<u64>)) -> Option<Waiting> {
     let limit = limit.filter(|limit| under_way >= *limit)?;
-    let detail = format!(
-        "The tenant has {under_way} calls under way, of {limit} that it may have; one must end first."
-    );
+    let detail =
+        format!("{whose} has {under_way} calls under way, of {limit} that it may have; one must end first.");
     Some(waiting("in_flight_limit", detail, None))
 }
 
 fn fair_share(queue: &Queue) -> Option<Waiting> {
-    let others = queue.lanes.saturating_sub(1);
-    let pool = &queue.pool.name;
-    let detail = match (queue.ahead, others) {
-        (0, 0) => return None,
-        (0, others) => {
-            format!("It is the tenant's next job; {others} other tenants take turns in pool `{pool}`.")
-        }
-        (ahead, 0) => format!("{ahead} jobs of the same tenant go first in pool `{pool}`."),
-        (ahead, others) => {
+    let first = match queue.ahead {
+        0 => "It is the next job of its key".to_owned(),
+        ahead => format!("{ahead} jobs of the same key go first"),
+    };
+    let others = |count: u64, what: &str| match count {
+        0 | 1 => None,
+        2 => Some(format!("1 other {what}")),
+        count => Some(format!("{} other {what}s", count - 1)),
+    };
+    let turns = [others(queue.keys, "key"), others(queue.lanes, "tenant")];
+    let turns: Vec<_> = turns.into_iter().flatten().collect();
+    let detail = match (queue.ahead, &turns[..]) {
+        (0, []) => return None,
+        (_, []) => format!("{first} in pool `{}`.", queue.pool.name),
+        (_, turns) => {
             format!(
-                "{ahead} jobs of the same tenant go first, and {others} other tenants take turns in pool `{pool}`."
+                "{first}, and turns are taken with {} in pool `{}`.",
+                turns.join(" and "),
+                queue.pool.name
             )
         }
     };

@@ -59,6 +59,7 @@ fn queue(state: JobState) -> Queue {
         job: job(state),
         ahead: 0,
         lanes: 1,
+        keys: 1,
         step: StepRecord {
             generation: 1,
             number: 1,
@@ -81,6 +82,8 @@ fn queue(state: JobState) -> Queue {
             waiting: 1,
         },
         tenant_in_flight: (0, None),
+        key_in_flight: (0, None),
+        task_in_flight: 0,
         account: Account::default(),
         recent_durations: vec![],
     }
@@ -89,7 +92,14 @@ fn queue(state: JobState) -> Queue {
 fn facts() -> Facts {
     let price =
         Price { input_per_mtok: Micros(1_000_000), output_per_mtok: Micros(1_000_000), ..Price::default() };
-    Facts { now: NOW, limits: Some(PoolLimits::default()), price, slots: 4, review_due: None }
+    Facts {
+        now: NOW,
+        limits: Some(PoolLimits::default()),
+        price,
+        task_limit: None,
+        slots: 4,
+        review_due: None,
+    }
 }
 
 fn kinds(explanation: &Explanation) -> Vec<&'static str> {
@@ -116,19 +126,38 @@ fn everything_that_binds_is_named() {
     queue.account = Account { limit: Some(Micros(999)), ..Account::default() };
     queue.pool.in_flight = 2;
     queue.tenant_in_flight = (2, Some(2));
+    queue.key_in_flight = (5, Some(4));
+    queue.task_in_flight = 7;
     queue.ahead = 412;
     queue.lanes = 3;
+    queue.keys = 2;
     let limits = Some(PoolLimits { max_in_flight: Some(2), ..PoolLimits::default() });
-    let explanation = Facts { limits, ..facts() }.explain(&queue);
+    let explanation = Facts { limits, task_limit: Some(7), ..facts() }.explain(&queue);
     assert_eq!(
         kinds(&explanation),
-        ["ordering_key", "retry_at", "cooldown", "budget", "pool_limit", "in_flight_limit", "fair_share"]
+        [
+            "ordering_key",
+            "retry_at",
+            "cooldown",
+            "budget",
+            "pool_limit",
+            "in_flight_limit",
+            "in_flight_limit",
+            "in_flight_limit",
+            "fair_share"
+        ]
     );
     let details: Vec<_> = explanation.waiting_for.iter().map(|reason| reason.detail.as_str()).collect();
     assert!(details[1].contains("overloaded"), "{details:?}");
     assert!(details[2].contains("rate_limited"), "{details:?}");
     assert!(details[3].contains("1000 micros") && details[3].contains("999 left"), "{details:?}");
-    assert!(details[6].contains("412 jobs") && details[6].contains("2 other tenants"), "{details:?}");
+    assert!(details[5].starts_with("The tenant has 2 calls"), "{details:?}");
+    assert!(details[6].starts_with("The key that handed it in has 5 calls"), "{details:?}");
+    assert!(details[7].starts_with("The task `invoice` has 7 calls"), "{details:?}");
+    assert_eq!(
+        details[8],
+        "412 jobs of the same key go first, and turns are taken with 1 other key and 2 other tenants in pool `main`."
+    );
 }
 
 #[test]

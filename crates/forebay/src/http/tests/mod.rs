@@ -102,6 +102,7 @@ impl Bench {
             hint: minted.hint,
             scopes: scopes.to_vec(),
             expires_at: None,
+            max_in_flight: None,
         };
         self.app.store.add_key(key, Actor::program()).await.unwrap();
         minted.text.expose_secret().to_owned()
@@ -155,6 +156,8 @@ impl Bench {
             limits: PoolLimits::default(),
             prices: models.map(|model| (model.name.clone(), model.price)).collect(),
             slots: 1,
+            tasks: std::collections::BTreeSet::new(),
+            task_limits: std::collections::BTreeMap::new(),
             lease: Millis::from_secs(30),
             worker: "test".to_owned(),
             build: "test",

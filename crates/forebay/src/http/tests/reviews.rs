@@ -21,6 +21,7 @@ impl Bench {
             hint: minted.hint,
             scopes: vec![Scope::Submit, Scope::Read, Scope::Review],
             expires_at: None,
+            max_in_flight: None,
         };
         self.app.store.add_key(key, Actor::program()).await.unwrap();
         minted.text.expose_secret().to_owned()

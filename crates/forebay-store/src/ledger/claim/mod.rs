@@ -1,0 +1,82 @@
+//! Handing jobs out: ownership and capacity in one transaction, tenants in turn.
+
+mod front;
+mod pool;
+mod round;
+
+use std::sync::Weak;
+
+use async_trait::async_trait;
+use forebay_core::id::JobId;
+use forebay_core::time::Millis;
+
+use self::pool::Wait;
+use self::round::Round;
+use super::signals::Board;
+use super::transaction::Tx;
+use super::{Backend, Ledger, Needs, extend, queue};
+use crate::record::{Claim, ClaimReply, Extended, Held, StandingClaim, Told, Work};
+use crate::{Claims, StoreError, failpoint};
+
+/// Jobs whose work a standing claim reads along: above that, reading it elsewhere holds up the writer less.
+const READ_ALONG: usize = 8;
+
+#[async_trait]
+impl<B: Backend> Claims for Ledger<B> {
+    async fn claim(&self, claim: Claim) -> Result<ClaimReply, StoreError> {
+        self.write("claim", Needs::nothing(), move |tx| {
+            let round = Round::open(tx, &claim, Wait::ForIt)?;
+            // Where another process has the pool, it is asked for again in a moment.
+            round.map_or_else(|| Ok(ClaimReply { next: Some(tx.now), ..ClaimReply::default() }), Round::run)
+        })
+        .await
+    }
+
+    fn stand_by(&self, pool: &str, claim: Weak<dyn StandingClaim>) {
+        self.backend.board().stand_by(pool, claim);
+    }
+
+    async fn work(&self, jobs: Vec<JobId>) -> Result<Vec<Work>, StoreError> {
+        self.read(move |tx| jobs.into_iter().map(|job| queue::work(tx, job)).collect()).await
+    }
+
+    async fn extend(&self, held: Vec<Held>, lease: Millis) -> Result<Vec<Extended>, StoreError> {
+        let needs = Needs { jobs: held.iter().map(|held| held.job_id).collect(), ..Needs::nothing() };
+        self.write("extend", needs, move |tx| {
+            held.iter().map(|held| extend::extend(tx, held, lease)).collect()
+        })
+        .await
+    }
+}
+
+/// Makes the standing claims of the pools in which this transaction has made something claimable. Whom to tell what
+/// they brought, once it is committed, is added to `told`.
+pub(super) fn for_those_who_stand_by(
+    tx: &Tx<'_>,
+    board: &Board,
+    told: &mut Vec<(ClaimReply, Told)>,
+) -> Result<(), StoreError> {
+    for pool in tx.take_pools() {
+        let Some((claim, tell)) = board.standing_claim(&pool) else {
+            tx.note_pool(&pool);
+            continue;
+        };
+        let Some(round) = Round::open(tx, &claim, Wait::Never)? else {
+            tx.note_pool(&pool);
+            continue;
+        };
+        let mut reply = round.run()?;
+        failpoint::reach("claim", "before_commit");
+        if reply.claimed.len() == claim.slots {
+            // There may be more, for other slots.
+            tx.note_pool(&pool);
+        }
+        if reply.claimed.len() <= READ_ALONG {
+            // What can't be read is read again by whoever runs the job, and judged there.
+            let work = reply.claimed.iter().map(|claimed| queue::work(tx, claimed.job_id));
+            reply.work = work.collect::<Result<_, _>>().unwrap_or_default();
+        }
+        told.push((reply, tell));
+    }
+    Ok(())
+}

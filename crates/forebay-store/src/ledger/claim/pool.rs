@@ -1,0 +1,112 @@
+//! A pool as a claim finds it and leaves it: how long it rests, whose turn it is, and what was charged to it.
+
+use std::collections::BTreeMap;
+
+use forebay_core::definition::PoolLimits;
+use forebay_core::fairness::Round;
+use forebay_core::grant::Reservation;
+use forebay_core::time::{Millis, Timestamp};
+use forebay_core::window::{Full, Window};
+
+use crate::StoreError;
+use crate::ledger::columns::{Columns, int};
+use crate::ledger::transaction::Tx;
+use crate::ledger::{queue, sql};
+
+/// How long a charge is kept: longer than it counts.
+const KEPT: Millis = Millis::from_secs(120);
+
+/// Whether a claim waits for a pool that another process has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// As long as it takes.
+    ForIt,
+    /// Others wait for this transaction.
+    Never,
+}
+
+/// A pool that nobody else hands out meanwhile.
+pub(super) struct Pool<'c> {
+    name: &'c str,
+    pub(super) cooldown_until: Timestamp,
+    /// When the next queued job became due by time alone, in whatever pool, as of the beginning.
+    pub(super) due: Option<Timestamp>,
+    /// Whose turn it is.
+    pub(super) round: Round,
+    was: Round,
+    window: Option<Window>,
+    charged: BTreeMap<Timestamp, (u64, u64)>,
+}
+
+impl<'c> Pool<'c> {
+    /// Takes the pool for this transaction; `None` where another process has it. A pool that nothing was claimed from yet
+    /// gets its row.
+    pub(super) fn take(tx: &Tx<'_>, name: &'c str, wait: Wait) -> Result<Option<Self>, StoreError> {
+        // Who has a pool waits for none that comes before it: two that did would wait for each other.
+        let waits = wait == Wait::ForIt && tx.may_wait_for_pool(name);
+        let found = if waits { sql!("claim/pool") } else { sql!("claim/pool_if_free") };
+        let read = |sql| tx.row(sql, [name], |c| Self::read(name, c));
+        let pool = match read(found)? {
+            Some(pool) => Some(pool),
+            None if tx.execute(sql!("claim/create_pool"), [name])? == 1 || waits => read(sql!("claim/pool"))?,
+            None => None,
+        };
+        Ok(pool.inspect(|_| tx.note_taken(name)))
+    }
+
+    fn read(name: &'c str, c: &mut Columns<'_>) -> Result<Self, StoreError> {
+        let cooldown_until = c.time()?;
+        let (turn, is_on) = (c.get()?, c.get()?);
+        let round = Round { turn, is_on, quantum: c.count()?, largest: c.count()? };
+        let due = c.maybe_time()?;
+        Ok(Self { name, cooldown_until, due, round, was: round, window: None, charged: BTreeMap::new() })
+    }
+
+    /// Learns what the pool has used. The charges of the last minute are read where there is a limit for them.
+    pub(super) fn measure(
+        &mut self,
+        tx: &Tx<'_>,
+        in_flight: u64,
+        limits: &PoolLimits,
+    ) -> Result<(), StoreError> {
+        if self.window.is_some() {
+            return Ok(());
+        }
+        let by_the_minute = limits.requests_per_minute.is_some() || limits.tokens_per_minute.is_some();
+        let buckets = if by_the_minute { queue::buckets(tx, self.name)? } else { Vec::new() };
+        let noted = tx.tally(|tally| tally.calls_in(self.name));
+        self.window = Some(Window::new(buckets, in_flight.saturating_add_signed(noted), tx.now));
+        Ok(())
+    }
+
+    /// Takes room for a call in every dimension, or says which is full.
+    pub(super) fn charge(
+        &mut self,
+        call: &Reservation,
+        limits: &PoolLimits,
+        now: Timestamp,
+    ) -> Result<(), Full> {
+        let bucket = self.window.get_or_insert_default().take(call, limits, now)?;
+        let (requests, tokens) = self.charged.entry(bucket.start).or_default();
+        *requests += 1;
+        *tokens = tokens.saturating_add(call.tokens());
+        Ok(())
+    }
+
+    /// Writes what became of it.
+    pub(super) fn write(&self, tx: &Tx<'_>) -> Result<(), StoreError> {
+        if self.round != self.was {
+            let Round { turn, is_on, quantum, largest } = self.round;
+            tx.write(sql!("claim/update_pool"), (self.name, turn, is_on, int(quantum), int(largest)))?;
+        }
+        for (start, (requests, tokens)) in &self.charged {
+            let row = (self.name, start.as_millis(), int(*requests), int(*tokens));
+            tx.write(sql!("claim/charge_bucket"), row)?;
+        }
+        if !self.charged.is_empty() {
+            let forgotten = tx.now.before(KEPT).as_millis();
+            tx.write_if_needed(sql!("claim/forget_buckets"), (self.name, forgotten))?;
+        }
+        Ok(())
+    }
+}
