@@ -176,6 +176,8 @@ pub struct Task {
     pub at_budget: AtBudget,
     /// Calls at the same time, over all pools and tenants; no limit where absent.
     pub max_in_flight: Option<u64>,
+    /// What a job that fails means for those behind it under its ordering key.
+    pub on_failure: OnFailure,
     /// How long a person has for a review.
     pub review_due: Millis,
     /// What is decided when nobody has decided until then.
@@ -232,6 +234,17 @@ pub enum OnUnknown {
     Once,
     /// A person decides.
     Review,
+}
+
+/// What a job that fails for good means for those behind it under its ordering key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// They go on without it.
+    #[default]
+    Continue,
+    /// They wait until its work was done again, or somebody has dealt with its dead letter.
+    Block,
 }
 
 /// What happens to a job when its tenant's budget is used up.

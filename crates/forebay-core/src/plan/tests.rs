@@ -50,6 +50,7 @@ fn task(kind: TaskKind) -> Task {
         attempt_total: Millis::from_secs(120),
         at_budget: AtBudget::Wait,
         max_in_flight: None,
+        on_failure: Default::default(),
         review_due: Millis::from_secs(3_600),
         review_default: Default::default(),
         digest: Digest::of(b"t"),

@@ -107,7 +107,8 @@ CREATE TABLE jobs (
   open_children    INTEGER NOT NULL DEFAULT 0 CHECK (open_children >= 0),
   target           INTEGER NOT NULL DEFAULT 0, -- index into the task's model policy
   claimable        BOOLEAN NOT NULL,        -- due, and first of its ordering key
-  key_first        BOOLEAN NOT NULL,        -- no earlier job of its ordering key is unfinished
+  key_first        BOOLEAN NOT NULL,        -- no other job of its ordering key goes first
+  keeps_key        BOOLEAN NOT NULL,        -- if it fails, none of its ordering key goes on
   task             TEXT    COLLATE "C" NOT NULL,
   kind             TEXT    NOT NULL,
   state            TEXT    COLLATE "C" NOT NULL,
@@ -151,6 +152,19 @@ CREATE UNIQUE INDEX jobs_first_of_key ON jobs (tenant, task, ordering_key)
 -- Those behind it.
 CREATE INDEX jobs_of_key ON jobs (tenant, task, ordering_key, seq)
   WHERE NOT key_first AND ordering_key IS NOT NULL AND finished_at IS NULL;
+
+-- Jobs that failed and keep their ordering key: nothing of it runs but what does their work again, until that has
+-- succeeded or somebody has dealt with the dead letter.
+CREATE TABLE kept_keys (
+  first_job    UUID   PRIMARY KEY,         -- the one that failed
+  latest_job   UUID   NOT NULL,            -- it, or what did its work again and failed, too: this is to be dealt with
+  tenant       BIGINT NOT NULL,
+  kept_at      BIGINT NOT NULL,
+  task         TEXT   COLLATE "C" NOT NULL,
+  ordering_key TEXT   COLLATE "C" NOT NULL
+);
+CREATE INDEX kept_keys_by_key ON kept_keys (tenant, task, ordering_key, kept_at);
+CREATE INDEX kept_keys_by_latest ON kept_keys (latest_job);
 
 -- What was asked for, once and for all; read when a call is made, an event is written or a person looks.
 CREATE TABLE inputs (
@@ -466,7 +480,7 @@ CREATE VIEW job_records AS
 SELECT i.id, i.job AS seq, i.tenant, j.task, j.kind, j.revision,
        j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
        j.available_at, j.lease_until, j.deadline, j.open_children, j.failure_class, j.failure_message,
-       j.priority, j.pool, j.ordering_key, j.key_first,
+       j.priority, j.pool, j.ordering_key, j.key_first, j.keeps_key,
        j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
        i.created_at, j.updated_at, j.finished_at,
        i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, j.batch,

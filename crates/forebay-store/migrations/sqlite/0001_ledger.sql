@@ -86,7 +86,8 @@ CREATE TABLE jobs (
   priority        TEXT    NOT NULL,
   place           INTEGER NOT NULL,        -- in the lane; smaller is sooner
   claimable       INTEGER NOT NULL,        -- due, and first of its ordering key
-  key_first       INTEGER NOT NULL,        -- no earlier job of its ordering key is unfinished
+  key_first       INTEGER NOT NULL,        -- no other job of its ordering key goes first
+  keeps_key       INTEGER NOT NULL,        -- if it fails, none of its ordering key goes on
   ordering_key    TEXT,
   -- The plan of the current step; it gets its row in the journal when it is left.
   step_kind       TEXT    NOT NULL,
@@ -121,6 +122,22 @@ CREATE INDEX jobs_leases ON jobs (lease_until) WHERE lease_until IS NOT NULL;
 CREATE INDEX jobs_deadlines ON jobs (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX jobs_of_key ON jobs (tenant, task, ordering_key)
   WHERE ordering_key IS NOT NULL AND finished_at IS NULL;
+-- At most one unfinished job of a key is its first.
+CREATE UNIQUE INDEX jobs_first_of_key ON jobs (tenant, task, ordering_key)
+  WHERE key_first = 1 AND ordering_key IS NOT NULL AND finished_at IS NULL;
+
+-- Jobs that failed and keep their ordering key: nothing of it runs but what does their work again, until that has
+-- succeeded or somebody has dealt with the dead letter.
+CREATE TABLE kept_keys (
+  first_job    BLOB    PRIMARY KEY,        -- the one that failed
+  latest_job   BLOB    NOT NULL,           -- it, or what did its work again and failed, too: this is to be dealt with
+  tenant       INTEGER NOT NULL,
+  task         TEXT    NOT NULL,
+  ordering_key TEXT    NOT NULL,
+  kept_at      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX kept_keys_by_key ON kept_keys (tenant, task, ordering_key, kept_at);
+CREATE INDEX kept_keys_by_latest ON kept_keys (latest_job);
 
 -- What was asked for, once and for all; read when a call is made, an event is written or a person looks.
 CREATE TABLE inputs (
@@ -347,7 +364,7 @@ CREATE VIEW job_records AS
 SELECT i.id, i.job AS seq, i.tenant, j.task, j.kind, j.revision,
        j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
        j.available_at, j.lease_until, j.deadline, j.open_children, j.failure_class, j.failure_message,
-       j.priority, j.pool, j.ordering_key, j.key_first,
+       j.priority, j.pool, j.ordering_key, j.key_first, j.keeps_key,
        j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
        i.created_at, j.updated_at, j.finished_at,
        i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, j.batch,

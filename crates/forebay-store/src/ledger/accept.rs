@@ -1,6 +1,7 @@
 //! Taking jobs in.
 
 use async_trait::async_trait;
+use forebay_core::definition::OnFailure;
 use forebay_core::digest::Digest;
 use forebay_core::event::EventType;
 use forebay_core::job::State;
@@ -11,7 +12,7 @@ use super::columns::{Columns, int, split};
 use super::tally::Pending;
 use super::transaction::{KeyHolder, Tx};
 use super::values::params;
-use super::{Backend, Ledger, Needs, queue, save, sql};
+use super::{Backend, Ledger, Needs, ordering, queue, save, sql};
 use crate::record::{AcceptRefused, Accepted, JobRecord, JobUsage, NewJob, NewStep};
 use crate::{Accept, StoreError};
 
@@ -125,7 +126,7 @@ fn pending(tx: &Tx<'_>, tenant: i64) -> Result<Option<Pending>, StoreError> {
 }
 
 fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
-    let behind_key = behind_key(tx, job)?;
+    let behind_key = ordering::is_behind(tx, job)?;
     let change = submit(&Submitted { now: tx.now, not_before: job.not_before, deadline: job.deadline });
     let record = JobRecord {
         id: job.id,
@@ -139,6 +140,7 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
         pool: job.first_step.pool.clone(),
         ordering_key: job.ordering_key.clone(),
         behind_key,
+        keeps_key: job.ordering_key.is_some() && job.on_failure == OnFailure::Block,
         usage: JobUsage::default(),
         created_at: tx.now,
         updated_at: tx.now,
@@ -167,14 +169,6 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn behind_key(tx: &Tx<'_>, job: &NewJob) -> Result<bool, StoreError> {
-    let Some(key) = &job.ordering_key else {
-        return Ok(false);
-    };
-    let earlier = tx.row(sql!("jobs/unfinished_of_key"), (job.tenant, &job.task, key), |_| Ok(()))?;
-    Ok(earlier.is_some())
-}
-
 fn insert_job(tx: &Tx<'_>, record: &JobRecord, lane: i64, step: &NewStep) -> Result<(), StoreError> {
     let claimable = !record.behind_key && record.job.available_at <= tx.now;
     tx.write(
@@ -193,6 +187,7 @@ fn insert_job(tx: &Tx<'_>, record: &JobRecord, lane: i64, step: &NewStep) -> Res
             ":place": save::place(record),
             ":claimable": claimable,
             ":key_first": !record.behind_key,
+            ":keeps_key": record.keeps_key,
             ":ordering_key": record.ordering_key,
             ":step_kind": step.kind,
             ":pool": step.pool,

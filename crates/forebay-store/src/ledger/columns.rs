@@ -153,6 +153,7 @@ pub fn job_record(c: &mut Columns<'_>) -> Read<JobRecord> {
         pool: c.get()?,
         ordering_key: c.get()?,
         behind_key: !c.get::<bool>()?,
+        keeps_key: c.get()?,
         usage: JobUsage {
             input_tokens: c.count()?,
             output_tokens: c.count()?,

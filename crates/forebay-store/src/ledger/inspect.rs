@@ -8,7 +8,7 @@ use forebay_core::job::State;
 
 use super::columns::Columns;
 use super::transaction::Tx;
-use super::{Backend, Ledger, jobs, queue, sql};
+use super::{Backend, Ledger, jobs, ordering, queue, sql};
 use crate::record::{AttemptRecord, PoolStatus, Queue, StepRecord, UsageQuery, UsageRow};
 use crate::{Inspect, StoreError};
 
@@ -140,6 +140,7 @@ fn queue_of(tx: &Tx<'_>, tenant: i64, job: JobId) -> Result<Option<Queue>, Store
         ahead: ahead.unwrap_or_default(),
         lanes,
         keys,
+        kept_by: ordering::keeper(tx, &record)?,
         step,
         pool: queue::pool_status(tx, &record.pool)?,
         tenant_in_flight: queue::tenant_in_flight(tx, tenant)?,

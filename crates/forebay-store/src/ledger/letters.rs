@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::columns::{Columns, job_record, limit};
 use super::transaction::Tx;
 use super::values::{Named, params};
-use super::{Backend, Ledger, Needs, audit, sql};
+use super::{Backend, Ledger, Needs, audit, ordering, sql};
 use crate::record::{
     Actor, AuditAction, JobRecord, Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup,
     LetterPage, LetterQuery, LetterRecord, LetterState, NoteRecord, OpenLetters, ReplayQuery,
@@ -268,6 +268,9 @@ fn apply(
             |state: LetterState, owner: &Option<String>| json!({ "state": state.name(), "owner": owner });
         let (was, is) = (shown(before.state, &before.owner), shown(state, &owner));
         append(tx, &before, by, AuditAction::DeadLetterPut, Some(was), is)?;
+        if matches!(state, LetterState::Resolved | LetterState::Dismissed) {
+            ordering::dealt_with(tx, tenant, job)?;
+        }
     }
     if let Some(text) = &change.note {
         let author = by.key.as_ref().map(|key| key.as_bytes());

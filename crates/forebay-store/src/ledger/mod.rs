@@ -22,6 +22,7 @@ mod leases;
 mod letters;
 mod log;
 pub mod migration;
+mod ordering;
 pub mod outbox;
 mod processes;
 mod queue;

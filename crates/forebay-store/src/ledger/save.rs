@@ -7,7 +7,7 @@ use forebay_core::lifecycle::Change;
 use super::columns::{int, split};
 use super::transaction::Tx;
 use super::values::params;
-use super::{batches, letters, sql};
+use super::{batches, letters, ordering, sql};
 use crate::StoreError;
 use crate::record::{Bytes, JobRecord, NewStep};
 
@@ -190,23 +190,7 @@ fn ended(tx: &Tx<'_>, record: &JobRecord, number: i64) -> Result<(), StoreError>
         _ => {}
     }
     batches::job_ended(tx, record)?;
-    if let Some(key) = &record.ordering_key {
-        let next = tx.row(
-            sql!("jobs/release_ordering_key"),
-            params! {
-                ":tenant": record.tenant,
-                ":task": record.task,
-                ":ordering_key": key,
-                ":now": tx.now.as_millis(),
-            },
-            |c| Ok((c.get::<String>()?, c.id()?)),
-        )?;
-        if let Some((pool, job)) = next {
-            tx.forget_job(job);
-            tx.note_pool(&pool);
-        }
-    }
-    Ok(())
+    ordering::ended(tx, record)
 }
 
 /// Leaves the current step, with its entry in the journal where it has one. Before the job's change is written, which

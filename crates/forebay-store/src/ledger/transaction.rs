@@ -242,7 +242,7 @@ impl<'c> Tx<'c> {
     }
 
     /// Notes that a pool is taken until the end of this transaction.
-    pub fn note_taken(&self, name: &str) {
+    pub fn hold_pool(&self, name: &str) {
         let taken = self.pool.take().filter(|taken| taken.as_str() > name);
         self.pool.replace(Some(taken.unwrap_or_else(|| name.to_owned())));
     }

@@ -1,3 +1,4 @@
+use forebay_core::definition::OnFailure;
 use forebay_core::digest::Digest;
 use forebay_core::id::{BatchId, JobId, KeyId};
 use forebay_core::job::{Priority, State};
@@ -40,6 +41,8 @@ pub struct NewJob {
     pub document: Option<Digest>,
     /// One at a time, in accept order, per tenant, task and key.
     pub ordering_key: Option<String>,
+    /// What it means for those behind it under its ordering key if it fails.
+    pub on_failure: OnFailure,
     /// Carried by every event; the idempotency key where absent.
     pub correlation_id: Option<String>,
     /// The caller's own members, as JSON text.

@@ -33,8 +33,10 @@ pub struct JobRecord {
     pub pool: String,
     /// One at a time per this key.
     pub ordering_key: Option<String>,
-    /// Whether an earlier job of its ordering key is unfinished.
+    /// Whether another job of its ordering key goes first, or one that failed keeps the key.
     pub behind_key: bool,
+    /// Whether it keeps its ordering key if it fails.
+    pub keeps_key: bool,
     /// What its attempts used so far.
     pub usage: JobUsage,
     /// When it was accepted.
@@ -186,6 +188,8 @@ pub struct Queue {
     pub ahead: u64,
     /// Tenants that have due jobs in the pool, its own included.
     pub lanes: u64,
+    /// The job that failed and keeps the ordering key that it waits for.
+    pub kept_by: Option<JobId>,
     /// Keys of its tenant that do; jobs that no key has handed in count as those of one.
     pub keys: u64,
     /// What its current step needs.

@@ -253,6 +253,7 @@ async fn new_job(
         input: bytes(app, submission.stored()).await?,
         document: document_digest(&submission.input),
         ordering_key: submission.ordering_key,
+        on_failure: task.on_failure,
         correlation_id: submission.correlation_id,
         metadata: metadata(&submission.metadata)?,
         series: submission

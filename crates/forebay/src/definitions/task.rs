@@ -75,6 +75,7 @@ pub(super) fn tasks(
             attempt_total: times.attempt_total,
             at_budget: written.at_budget,
             max_in_flight: written.max_in_flight.map(u64::from),
+            on_failure: written.on_failure,
             review_due: times.review_due,
             review_default: written.review_default,
             digest,

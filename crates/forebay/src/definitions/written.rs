@@ -1,7 +1,7 @@
 //! Definitions as they are written. Every member is explained in `defaults/definitions.toml`, which a test
 //! compares with what is read here.
 
-use forebay_core::definition::{AtBudget, Endpoint, OnUnknown, StructuredOutput};
+use forebay_core::definition::{AtBudget, Endpoint, OnFailure, OnUnknown, StructuredOutput};
 use forebay_core::review::ReviewDefault;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -87,6 +87,8 @@ pub(super) struct Task {
     #[serde(default)]
     pub(super) at_budget: AtBudget,
     pub(super) max_in_flight: Option<u32>,
+    #[serde(default)]
+    pub(super) on_failure: OnFailure,
     pub(super) review_due_ms: Option<u64>,
     #[serde(default)]
     pub(super) review_default: ReviewDefault,

@@ -50,7 +50,8 @@ pub struct Records {
     pub steps: Vec<Step>,
     pub attempts: Vec<Attempt>,
     pub grants: Vec<Grant>,
-    pub pools: Vec<Pool>,
+    pub calls: Vec<Calls>,
+    pub kept_keys: Vec<KeptKey>,
     pub budgets: Vec<Budget>,
     pub usage_days: Vec<UsageDay>,
     pub results: Vec<JobResult>,
@@ -112,6 +113,7 @@ pub struct Job {
     pub pool: String,
     pub claimable: bool,
     pub key_first: bool,
+    pub keeps_key: bool,
     pub ordering_key: Option<String>,
     pub input_tokens: i64,
     pub output_tokens: i64,
@@ -208,15 +210,30 @@ pub struct Grant {
     pub job: Id,
     pub tenant: i64,
     pub pool: String,
+    pub task: String,
+    /// Of the key that handed the job in; 0 where none did.
+    pub lane: i64,
     pub lease_until: i64,
 }
 
-/// A pool's counter.
+/// The counter of a pool, a task, or a key by its lane.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "the columns of the table")]
-pub struct Pool {
+pub struct Calls {
+    pub kind: String,
     pub name: String,
     pub in_flight: i64,
+}
+
+/// An ordering key that a failed job keeps.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "the columns of the table")]
+pub struct KeptKey {
+    pub tenant: i64,
+    pub task: String,
+    pub ordering_key: String,
+    pub first_job: Id,
+    pub latest_job: Id,
 }
 
 /// An account of money.

@@ -1,8 +1,8 @@
 //! The tables of a store: what is asked for, in the words of each database, and what is made of its rows.
 
 use super::records::{
-    Attempt, Audit, Batch, Budget, Epochs, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult, Letter,
-    Member, Pool, Records, Review, Revision, Step, Tenant, UsageDay,
+    Attempt, Audit, Batch, Budget, Calls, Epochs, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult,
+    KeptKey, Letter, Member, Records, Review, Revision, Step, Tenant, UsageDay,
 };
 use super::rows::{Columns, Mismatch};
 
@@ -51,7 +51,10 @@ pub(super) const TABLES: &[Table] = &[
     table!("steps", |c, all| all.steps.push(step(c)?)),
     table!("attempts", |c, all| all.attempts.push(attempt(c)?)),
     table!("grants", |c, all| all.grants.push(grant(c)?)),
-    table!("pools", |c, all| all.pools.push(Pool { name: c.next()?, in_flight: c.next()? })),
+    table!("calls", |c, all| {
+        all.calls.push(Calls { kind: c.next()?, name: c.next()?, in_flight: c.next()? })
+    }),
+    table!("kept_keys", |c, all| all.kept_keys.push(kept_key(c)?)),
     table!("budgets", |c, all| all.budgets.push(budget(c)?)),
     table!("usage_days", |c, all| all.usage_days.push(usage_day(c)?)),
     table!("results", |c, all| all.results.push(result(c)?)),
@@ -107,6 +110,7 @@ fn job(c: &mut Columns) -> Read<Job> {
         pool: c.next()?,
         claimable: c.next()?,
         key_first: c.next()?,
+        keeps_key: c.next()?,
         ordering_key: c.next()?,
         input_tokens: c.next()?,
         output_tokens: c.next()?,
@@ -197,7 +201,19 @@ fn grant(c: &mut Columns) -> Read<Grant> {
         job: c.next()?,
         tenant: c.next()?,
         pool: c.next()?,
+        task: c.next()?,
+        lane: c.next()?,
         lease_until: c.next()?,
+    })
+}
+
+fn kept_key(c: &mut Columns) -> Read<KeptKey> {
+    Ok(KeptKey {
+        tenant: c.next()?,
+        task: c.next()?,
+        ordering_key: c.next()?,
+        first_job: c.next()?,
+        latest_job: c.next()?,
     })
 }
 

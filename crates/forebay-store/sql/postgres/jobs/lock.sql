@@ -3,7 +3,7 @@
 SELECT j.id, j.seq, j.tenant, j.task, j.kind, j.revision,
        j.state, j.state_version, j.fence, j.generation, j.step, j.attempts, j.deferrals, j.step_since,
        j.available_at, j.lease_until, j.deadline, j.open_children, j.failure_class, j.failure_message,
-       j.priority, j.pool, j.ordering_key, j.key_first,
+       j.priority, j.pool, j.ordering_key, j.key_first, j.keeps_key,
        j.input_tokens, j.output_tokens, j.cost_micros, j.uncertain_micros,
        i.created_at, j.updated_at, j.finished_at,
        i.metadata, i.correlation_id, i.replay_of, i.request_digest, i.document, j.batch,

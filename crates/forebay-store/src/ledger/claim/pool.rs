@@ -51,7 +51,7 @@ impl<'c> Pool<'c> {
             None if tx.execute(sql!("claim/create_pool"), [name])? == 1 || waits => read(sql!("claim/pool"))?,
             None => None,
         };
-        Ok(pool.inspect(|_| tx.note_taken(name)))
+        Ok(pool.inspect(|_| tx.hold_pool(name)))
     }
 
     fn read(name: &'c str, c: &mut Columns<'_>) -> Result<Self, StoreError> {

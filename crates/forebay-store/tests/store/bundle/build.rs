@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use forebay_core::attempt::{Outcome, Usage};
-use forebay_core::definition::{OnUnknown, PoolLimits};
+use forebay_core::definition::{OnFailure, OnUnknown, PoolLimits};
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::ClaimId;
@@ -56,6 +56,7 @@ impl Bundle {
             input: Bytes::Inline(input),
             document: None,
             ordering_key: None,
+            on_failure: OnFailure::Continue,
             correlation_id: None,
             metadata: None,
             series: None,

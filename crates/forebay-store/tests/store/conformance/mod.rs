@@ -15,6 +15,7 @@ pub mod due;
 pub mod duplicates;
 pub mod fairness;
 pub mod histories;
+pub mod kept;
 pub mod leases;
 pub mod letters;
 pub mod limits;
@@ -63,6 +64,20 @@ macro_rules! cases {
                 the_end_of_the_first_releases_one_that_is_not_due,
                 keys_belong_to_a_tenant_and_a_task,
                 one_that_expires_makes_room,
+            }
+            kept {
+                a_job_that_fails_keeps_its_key,
+                where_the_task_does_not_say_so_it_goes_on,
+                a_success_or_a_cancellation_keeps_nothing,
+                a_replay_that_succeeds_frees_the_key,
+                a_replay_by_another_task_frees_the_key,
+                a_replay_that_fails_keeps_the_key_on,
+                a_replay_that_is_cancelled_leaves_the_key_kept,
+                a_second_replay_goes_when_the_first_has_failed,
+                a_letter_that_is_dealt_with_frees_the_key,
+                a_letter_that_is_dealt_with_during_a_replay_lets_it_end_first,
+                what_fails_behind_a_kept_key_keeps_it_as_well,
+                who_comes_while_the_key_is_freed_is_let_go,
             }
             claim {
                 a_claim_raises_fence_and_attempts_together,

@@ -57,11 +57,38 @@ pub const FAULTS: &[(&str, &str)] = &[
                            WHERE b.tenant = a.tenant AND b.period_start = a.budget_start)",
     ),
     (
-        "the first of an ordering key, and no other, is marked as first",
-        "SELECT hex(id) FROM jobs j WHERE finished_at IS NULL AND key_first <> (
-           ordering_key IS NULL OR seq = (
-             SELECT min(seq) FROM jobs e WHERE e.finished_at IS NULL AND (e.tenant, e.task, e.ordering_key)
-               = (j.tenant, j.task, j.ordering_key)))",
+        "of the unfinished jobs of an ordering key one is marked as first, or none where a failed job keeps it",
+        "SELECT min(hex(j.id)) FROM jobs j
+         WHERE finished_at IS NULL AND ordering_key IS NOT NULL
+         GROUP BY tenant, task, ordering_key
+         HAVING sum(CASE WHEN key_first THEN 1 ELSE 0 END) NOT IN (1, CASE WHEN EXISTS (
+           SELECT 1 FROM kept_keys k WHERE (k.tenant, k.task, k.ordering_key) = (j.tenant, j.task, j.ordering_key)
+         ) THEN 0 ELSE 1 END)",
+    ),
+    (
+        "the first of an ordering key was accepted first, or does a failed job's work again; others have no order",
+        "SELECT hex(j.id) FROM jobs j JOIN inputs i ON i.job = j.seq
+         WHERE j.finished_at IS NULL AND CASE WHEN j.ordering_key IS NULL THEN NOT j.key_first ELSE
+           j.key_first AND i.replay_of IS NULL AND EXISTS (
+             SELECT 1 FROM jobs e
+             WHERE e.finished_at IS NULL AND e.seq < j.seq
+               AND (e.tenant, e.task, e.ordering_key) = (j.tenant, j.task, j.ordering_key)) END",
+    ),
+    (
+        "of a key that a failed job keeps nothing runs but what does its work again",
+        "SELECT hex(j.id) FROM jobs j JOIN inputs i ON i.job = j.seq
+         WHERE j.finished_at IS NULL AND j.key_first AND EXISTS (
+           SELECT 1 FROM kept_keys k
+           WHERE (k.tenant, k.task, k.ordering_key) = (j.tenant, j.task, j.ordering_key)) AND NOT EXISTS (
+           SELECT 1 FROM kept_keys k
+           WHERE (k.tenant, k.task, k.ordering_key) = (j.tenant, j.task, j.ordering_key)
+             AND i.replay_of IN (k.first_job, k.latest_job))",
+    ),
+    (
+        "what keeps a key has failed",
+        "SELECT hex(k.latest_job) FROM kept_keys k LEFT JOIN inputs i ON i.id = k.latest_job
+         LEFT JOIN jobs j ON j.seq = i.job
+         WHERE j.seq IS NULL OR j.state <> 'FAILED_TERMINAL'",
     ),
     (
         "a job's first event is the one that it is numbered by",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_core::attempt::{Outcome, Usage};
-use forebay_core::definition::PoolLimits;
+use forebay_core::definition::{OnFailure, PoolLimits};
 use forebay_core::digest::Digest;
 use forebay_core::id::ClaimId;
 use forebay_core::job::Priority;
@@ -95,6 +95,7 @@ fn new_job(store: &Arc<dyn Store>, tenant: i64, nth: usize) -> NewJob {
         input: Bytes::Inline(input),
         document: None,
         ordering_key: None,
+        on_failure: OnFailure::Continue,
         correlation_id: None,
         metadata: None,
         series: None,

@@ -109,7 +109,7 @@ fn faults_inside_texts_have_their_place_in_the_text_or_in_its_file() {
 }
 
 /// A line of the base, what stands there instead, and all that is said about it.
-pub(crate) const CASES: [(&str, &str, &str); 74] = [
+pub(crate) const CASES: [(&str, &str, &str); 75] = [
     ("[providers.sim]", "[providers.sim", "line 3, column 15: not TOML: unclosed table, expected `]`"),
     ("total_ms = 30000", "total_ms = 30000\ntotal_ms = 30000", "line 8, column 1: not TOML: duplicate key"),
     (
@@ -121,7 +121,7 @@ pub(crate) const CASES: [(&str, &str, &str); 74] = [
     (
         "[tasks.embed]\nkind = \"llm\"\nmodel = \"vectors\"",
         "tasks.embed = 1",
-        "tasks.chat.tasks at line 60: there is no member `tasks`; it has to be one of `kind`, `description`, `model`, `prompt`, `prompt_file`, `variables`, `schema`, `schema_file`, `policy`, `corrections`, `max_output_tokens`, `params`, `allowed_params`, `retry`, `on_unknown`, `default_ttl_ms`, `attempt_total_ms`, `at_budget`, `max_in_flight`, `review_due_ms`, `review_default`",
+        "tasks.chat.tasks at line 60: there is no member `tasks`; it has to be one of `kind`, `description`, `model`, `prompt`, `prompt_file`, `variables`, `schema`, `schema_file`, `policy`, `corrections`, `max_output_tokens`, `params`, `allowed_params`, `retry`, `on_unknown`, `default_ttl_ms`, `attempt_total_ms`, `at_budget`, `max_in_flight`, `on_failure`, `review_due_ms`, `review_default`",
     ),
     (
         "[tasks.embed]",
@@ -468,9 +468,14 @@ pub(crate) const CASES: [(&str, &str, &str); 74] = [
              tasks.embed.max_output_tokens = 5 at line 64: model `vectors` makes embeddings and generates no tokens; leave it out",
     ),
     (
-        "model = \"vectors\"\n",
-        "model = \"vectors\"\nmax_in_flight = 0\n",
+        r#"model = "vectors""#,
+        "model = \"vectors\"\nmax_in_flight = 0",
         "tasks.embed.max_in_flight = 0 at line 63: none of its jobs would ever run; give at least 1, or leave it out for no limit",
+    ),
+    (
+        r#"model = "vectors""#,
+        "model = \"vectors\"\non_failure = \"stop\"",
+        r#"tasks.embed.on_failure = "stop" at line 63: there is no choice `stop`, expected `continue` or `block`"#,
     ),
     (
         r#"model = "vectors""#,

@@ -248,8 +248,15 @@ fn is_retry(queue: &Queue) -> bool {
 
 fn behind_its_key(queue: &Queue) -> Option<Waiting> {
     let key = queue.job.ordering_key.as_deref().filter(|_| queue.job.behind_key)?;
-    let detail =
-        format!("An earlier job of the ordering key `{key}` is not finished, and they run one at a time.");
+    let detail = match queue.kept_by {
+        Some(failed) => format!(
+            "The job {failed} failed and keeps the ordering key `{key}`: the task lets none behind it go on. It goes on when \
+             that job was replayed with success, or its dead letter was resolved or dismissed."
+        ),
+        None => {
+            format!("Another job of the ordering key `{key}` is not finished, and they run one at a time.")
+        }
+    };
     Some(waiting("ordering_key", detail, None))
 }
 

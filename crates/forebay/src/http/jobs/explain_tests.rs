@@ -40,6 +40,7 @@ fn job(state: JobState) -> JobRecord {
         pool: "main".to_owned(),
         ordering_key: None,
         behind_key: false,
+        keeps_key: false,
         usage: JobUsage::default(),
         created_at: NOW,
         updated_at: NOW,
@@ -60,6 +61,7 @@ fn queue(state: JobState) -> Queue {
         ahead: 0,
         lanes: 1,
         keys: 1,
+        kept_by: None,
         step: StepRecord {
             generation: 1,
             number: 1,
@@ -158,6 +160,17 @@ fn everything_that_binds_is_named() {
         details[8],
         "412 jobs of the same key go first, and turns are taken with 1 other key and 2 other tenants in pool `main`."
     );
+}
+
+#[test]
+fn a_job_that_keeps_the_key_is_named() {
+    let mut queue = queue(JobState::Ready);
+    queue.job.ordering_key = Some("a".to_owned());
+    queue.job.behind_key = true;
+    queue.kept_by = Some(JobId::from_bytes([7; 16]));
+    let explanation = facts().explain(&queue);
+    assert_eq!(kinds(&explanation), ["ordering_key"]);
+    assert!(explanation.waiting_for[0].detail.contains("job_07070707"), "{explanation:?}");
 }
 
 #[test]

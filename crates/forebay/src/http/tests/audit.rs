@@ -31,6 +31,7 @@ const DECISIONS: &[(&str, Decision)] = &[
     ("POST /v1/revisions", Audited("revision.apply")),
     ("POST /v1/revisions/{number}/rollback", Audited("revision.rollback")),
     ("PUT /v1/datasets/{name}", Audited("dataset.put")),
+    ("PUT /v1/keys/{key_id}", Audited("key.put")),
     ("PUT /v1/tenants/{tenant}", Audited("tenant.put")),
 ];
 
@@ -58,6 +59,8 @@ fn every_route_that_changes_something_has_a_decision_about_the_audit() {
 async fn busy(bench: &Bench, root: &str) -> String {
     let made = bench.post(root, "/v1/keys", &json!({"name": "=erp", "scopes": ["read"]})).await;
     let key_id = made.body["key_id"].as_str().unwrap().to_owned();
+    let limit = asked(root, "PUT", &format!("/v1/keys/{key_id}"));
+    bench.send(limit.body(Body::from(r#"{"max_in_flight": 3}"#)).unwrap()).await;
     bench.send(asked(root, "DELETE", &format!("/v1/keys/{key_id}")).body(Body::empty()).unwrap()).await;
     bench.send(asked(root, "PUT", "/v1/tenants/acme").body(Body::from("{}")).unwrap()).await;
     let changed = format!("{}\n#", definitions::DEFAULT);
@@ -73,8 +76,15 @@ fn actions(answer: &Answer) -> Vec<&str> {
     answer.body["data"].as_array().unwrap().iter().map(|entry| entry["action"].as_str().unwrap()).collect()
 }
 
-const BUSY: [&str; 6] =
-    ["job.cancel", "revision.rollback", "revision.apply", "tenant.put", "key.revoke", "key.create"];
+const BUSY: [&str; 7] = [
+    "job.cancel",
+    "revision.rollback",
+    "revision.apply",
+    "tenant.put",
+    "key.revoke",
+    "key.put",
+    "key.create",
+];
 
 #[tokio::test]
 async fn what_was_done_is_listed_with_who_did_it() {
@@ -82,7 +92,7 @@ async fn what_was_done_is_listed_with_who_did_it() {
     let root = bench.key("default", &[Scope::Admin]).await;
     let key_id = busy(&bench, &root).await;
     let list = bench.get(&root, "/v1/audit").await;
-    assert_eq!(actions(&list)[..6], BUSY, "newest first");
+    assert_eq!(actions(&list)[..7], BUSY, "newest first");
     let revoked = &list.body["data"][4];
     assert_eq!((&revoked["subject"], &revoked["tenant"]), (&json!(key_id), &json!("default")));
     assert_eq!(revoked["actor"]["name"], "test");
@@ -102,7 +112,7 @@ async fn records_are_found_by_what_is_asked() {
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
         actions(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(found(&format!("subject={key_id}")).await, ["key.revoke", "key.create"]);
+    assert_eq!(found(&format!("subject={key_id}")).await, ["key.revoke", "key.put", "key.create"]);
     assert_eq!(found("action=revision.rollback").await, ["revision.rollback"]);
     let me = bench.get(&root, "/v1/audit?limit=1").await.body["data"][0]["actor"]["key_id"].clone();
     assert_eq!(found(&format!("key={}", me.as_str().unwrap())).await, BUSY);

@@ -86,6 +86,7 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     POST /v1/revisions admin
     POST /v1/revisions/{number}/rollback admin
     PUT /v1/datasets/{name} operate
+    PUT /v1/keys/{key_id} admin
     PUT /v1/tenants/{tenant} admin
     ");
 }

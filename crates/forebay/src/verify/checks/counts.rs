@@ -49,13 +49,33 @@ pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
             || vec![format!("events: {accepted} accepted of {}", tenant.name), format!("jobs: {jobs}")],
         );
     }
-    for pool in &world.store.pools {
-        let grants = count(world.store.grants.iter().filter(|grant| grant.pool == pool.name).count());
-        findings.check(I::I30, About::STORE, pool.in_flight == grants, "a pool's calls are counted", || {
-            vec![format!("pools: {} in_flight {}", pool.name, pool.in_flight), format!("grants: {grants}")]
-        });
-    }
+    calls(world, findings);
     permits(world, findings);
+}
+
+/// The calls of each pool, task and key.
+fn calls(world: &World<'_>, findings: &mut Findings) {
+    let mut grants = HashMap::<(&str, String), i64>::new();
+    for grant in &world.store.grants {
+        let key = (grant.lane != 0).then(|| ("key", grant.lane.to_string()));
+        for counted in [("pool", grant.pool.clone()), ("task", grant.task.clone())].into_iter().chain(key) {
+            *grants.entry(counted).or_default() += 1;
+        }
+    }
+    let mut counters: HashMap<_, _> = grants.keys().map(|counted| (counted.clone(), 0)).collect();
+    let rows = &world.store.calls;
+    counters.extend(rows.iter().map(|row| ((row.kind.as_str(), row.name.clone()), row.in_flight)));
+    for (counted, in_flight) in counters {
+        let grants = grants.get(&counted).copied().unwrap_or_default();
+        let (kind, name) = &counted;
+        findings.check(
+            I::I30,
+            About::STORE,
+            in_flight == grants,
+            "the calls of a pool, a task or a key are counted",
+            || vec![format!("calls: {kind} {name} in_flight {in_flight}"), format!("grants: {grants}")],
+        );
+    }
 }
 
 fn count(rows: usize) -> i64 {
@@ -119,7 +139,8 @@ mod tests {
         is_found(&broken(|case| case.tenant_mut(0).pending_jobs += 1), "unfinished");
         is_found(&broken(|case| case.tenant_mut(1).pending_jobs -= 1), "unfinished");
         is_found(&broken(|case| case.tenant_mut(1).in_flight += 1), "a tenant's calls");
-        is_found(&broken(|case| case.store.pools[0].in_flight += 1), "a pool's calls");
+        is_found(&broken(|case| case.store.calls[0].in_flight += 1), "the calls of a pool");
+        is_found(&broken(|case| drop(case.store.calls.pop())), "the calls of a pool, a task");
         is_found(&broken(|case| case.store.grants.clear()), "has its permit");
         let lost = broken(|case| case.store.events.retain(|event| event.job != case.waits));
         is_found(&lost, "sum over all states");

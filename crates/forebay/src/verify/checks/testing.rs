@@ -5,8 +5,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::verify::logs::{Call, Submit, Told};
 use crate::verify::records::{
-    Attempt, Audit, Batch, Budget, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult, Letter, Member,
-    Pool, Records, Review, Revision, Step, Tenant, UsageDay,
+    Attempt, Audit, Batch, Budget, Calls, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult, Letter,
+    Member, Records, Review, Revision, Step, Tenant, UsageDay,
 };
 use crate::verify::report::{Findings, Invariant};
 use crate::verify::world::{Outside, World};
@@ -291,6 +291,8 @@ impl Case {
             job: id,
             tenant: 1,
             pool: "main".to_owned(),
+            task: "chat".to_owned(),
+            lane: 0,
             lease_until: at + 30_000,
         });
         self.turn(id, "claimed", "RUNNING", None);
@@ -418,7 +420,9 @@ impl Case {
         let tenant =
             Tenant { id: 1, name, pending_jobs: pending, in_flight, budget_period, ..Tenant::default() };
         self.store.tenants = vec![Tenant { pending_jobs: pending, ..Tenant::default() }, tenant];
-        self.store.pools = vec![Pool { name: "main".to_owned(), in_flight }];
+        let calls =
+            |kind: &str, name: &str| Calls { kind: kind.to_owned(), name: name.to_owned(), in_flight };
+        self.store.calls = vec![calls("pool", "main"), calls("task", "chat")];
         let attempts = &self.store.attempts;
         let sum = |of: fn(&Attempt) -> Option<i64>| attempts.iter().filter_map(of).sum::<i64>();
         let (spent, uncertain) = (sum(|a| a.cost_micros), sum(|a| a.uncertain_micros));

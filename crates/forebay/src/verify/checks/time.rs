@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::verify::records::{Id, Job};
+use crate::verify::records::{Id, Job, KeptKey};
 use crate::verify::report::{About, Findings, Invariant as I};
 use crate::verify::world::{World, is_terminal, waits_for_machines};
 
 pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
     let turns = Turns::of(world);
+    world.store.kept_keys.iter().for_each(|row| kept(world, row, &turns, findings));
     for job in &world.store.jobs {
-        findable(job, &turns, findings);
+        findable(world, job, &turns, findings);
         in_turn(world, job, &turns, findings);
         not_late(world, job, findings);
         not_early(world, job, findings);
@@ -25,6 +26,7 @@ pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
 /// Jobs of each ordering key, in the order of their acceptance, and where they end in the log.
 struct Turns<'r> {
     by_key: HashMap<(i64, String, String), Vec<&'r Job>>,
+    kept: HashMap<(i64, String, String), Vec<&'r KeptKey>>,
     ended: HashMap<Id, (i64, i64)>,
 }
 
@@ -41,40 +43,94 @@ impl<'r> Turns<'r> {
             .events
             .iter()
             .filter(|event| matches!(&*event.kind, "succeeded" | "failed" | "cancelled"));
-        Self { by_key, ended: ends.map(|event| (event.job, event.place())).collect() }
+        let mut kept: HashMap<_, Vec<&KeptKey>> = HashMap::new();
+        for row in &world.store.kept_keys {
+            kept.entry((row.tenant, row.task.clone(), row.ordering_key.clone())).or_default().push(row);
+        }
+        Self { by_key, kept, ended: ends.map(|event| (event.job, event.place())).collect() }
+    }
+
+    /// Jobs of the same key, itself included.
+    fn of_key(&self, job: &Job) -> &[&'r Job] {
+        key(job).and_then(|key| self.by_key.get(&key)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What keeps the job's key.
+    fn kept(&self, job: &Job) -> &[&'r KeptKey] {
+        key(job).and_then(|key| self.kept.get(&key)).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Jobs of the same key that were accepted before.
     fn earlier(&self, job: &Job) -> &[&'r Job] {
-        let key = job.ordering_key.as_ref().map(|key| (job.tenant, job.task.clone(), key.clone()));
-        let of_key = key.and_then(|key| self.by_key.get(&key)).map(Vec::as_slice).unwrap_or_default();
+        let of_key = self.of_key(job);
         &of_key[..of_key.partition_point(|other| other.seq < job.seq)]
     }
 }
 
+fn key(job: &Job) -> Option<(i64, String, String)> {
+    Some((job.tenant, job.task.clone(), job.ordering_key.clone()?))
+}
+
 /// A queued job is marked so that a scan finds it (I10).
-fn findable(job: &Job, turns: &Turns<'_>, findings: &mut Findings) {
+fn findable(world: &World<'_>, job: &Job, turns: &Turns<'_>, findings: &mut Findings) {
     if is_terminal(&job.state) {
         return;
     }
-    let is_first = turns.earlier(job).iter().all(|earlier| is_terminal(&earlier.state));
-    let right = job.key_first == is_first;
+    let about = About::job(job.id);
+    let marks = || vec![format!("jobs: key_first {} ordering_key {:?}", job.key_first, job.ordering_key)];
+    let others = turns.of_key(job).iter().filter(|other| other.id != job.id && !is_terminal(&other.state));
+    let other_first = others.clone().any(|other| other.key_first);
+    let kept = turns.kept(job);
+    let in_turn = match (job.key_first, kept) {
+        // What does a failed job's work again goes before those that wait for it.
+        (true, [_, ..]) => kept.iter().any(|kept| replays(world, job, kept)),
+        (true, []) => {
+            let passes = world.input(job.id).is_some_and(|input| input.replay_of.is_some());
+            passes || !others.clone().any(|other| other.seq < job.seq)
+        }
+        (false, kept) => other_first || !kept.is_empty(),
+    };
     findings.check(
         I::I10,
-        About::job(job.id),
-        right,
+        about,
+        in_turn && !(job.key_first && other_first),
         "the first of an ordering key is marked, and no other",
-        || vec![format!("jobs: key_first {} ordering_key {:?}", job.key_first, job.ordering_key)],
+        marks,
     );
     let queued = matches!(job.state.as_str(), "READY" | "RETRY_SCHEDULED");
-    let claimable = !job.claimable || (queued && is_first);
+    let claimable = !job.claimable || (queued && job.key_first);
+    findings.check(I::I10, about, claimable, "what is claimable is queued and first of its key", marks);
+}
+
+/// Whether a job does the work again of the one that keeps a key.
+fn replays(world: &World<'_>, job: &Job, kept: &KeptKey) -> bool {
+    let original = world.input(job.id).and_then(|input| input.replay_of);
+    original.is_some_and(|original| original == kept.first_job || original == kept.latest_job)
+}
+
+/// While a failed job keeps an ordering key, nothing of it runs but what does its work again.
+fn kept(world: &World<'_>, kept: &KeptKey, turns: &Turns<'_>, findings: &mut Findings) {
+    let since = turns.ended.get(&kept.first_job);
+    let failed = world.job(kept.latest_job).is_some_and(|job| job.state == "FAILED_TERMINAL");
     findings.check(
         I::I10,
-        About::job(job.id),
-        claimable,
-        "what is claimable is queued and first of its key",
-        || vec![format!("jobs: {} claimable, ordering_key {:?}", job.state, job.ordering_key)],
+        About::job(kept.latest_job),
+        failed && since.is_some(),
+        "what keeps a key has failed",
+        || vec![format!("kept_keys: {} {}", kept.task, kept.ordering_key)],
     );
+    let key = (kept.tenant, kept.task.clone(), kept.ordering_key.clone());
+    let of_key = turns.by_key.get(&key).map(Vec::as_slice).unwrap_or_default();
+    for job in of_key.iter().filter(|job| world.input(job.id).is_none_or(|input| input.replay_of.is_none())) {
+        let passed = world.claims(job.id).into_iter().find(|claim| Some(&claim.claimed.place()) > since);
+        findings.check(
+            I::I10,
+            About::job(job.id),
+            passed.is_none(),
+            "a job passed one that keeps its ordering key",
+            || vec![format!("kept_keys: {}", kept.first_job.named("job"))],
+        );
+    }
 }
 
 /// No claim came before its time, or before its turn (I10).
@@ -90,9 +146,11 @@ fn in_turn(world: &World<'_>, job: &Job, turns: &Turns<'_>, findings: &mut Findi
                 format!("attempts: claimed at {}", claim.attempt.claimed_at),
             ]
         });
-        let passed = turns
-            .earlier(job)
-            .iter()
+        // What does a failed job's work again may go before those that wait for it.
+        let again = world.input(job.id).is_some_and(|input| input.replay_of.is_some());
+        let earlier = turns.earlier(job).iter().filter(|_| !again);
+        let passed = earlier
+            .clone()
             .find(|earlier| turns.ended.get(&earlier.id).is_none_or(|ended| *ended > claim.claimed.place()));
         findings.check(
             I::I10,

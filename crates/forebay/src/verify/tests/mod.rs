@@ -16,7 +16,7 @@ fn shown(records: &Records) -> Vec<(&'static str, Vec<String>)> {
         };
     }
     let mut tables = tables!(
-        jobs events epochs tenants revisions inputs keys steps attempts grants pools budgets usage_days results
+        jobs events epochs tenants revisions inputs keys steps attempts grants calls kept_keys budgets usage_days results
         reviews audit letters batches members blobs
     );
     for (name, rows) in &mut tables {
@@ -66,7 +66,7 @@ const BROKEN: &[(&str, Break)] = &[
     ("has an input", |case| _ = case.store.inputs.remove(0)),
     ("stands for a job", |case| case.store.keys[0].job = Id([99; 16])),
     ("unfinished jobs are counted", |case| case.store.tenants[1].pending_jobs += 1),
-    ("a pool's calls", |case| case.store.pools[0].in_flight += 1),
+    ("the calls of a pool", |case| case.store.calls[0].in_flight += 1),
     ("what came of it", |case| case.store.attempts[0].cost_micros = Some(77)),
     ("sum of its attempts", |case| case.store.budgets[0].spent += 1),
     ("use of a day", |case| case.store.usage_days[0].output_tokens += 1),

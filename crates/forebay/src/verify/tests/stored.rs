@@ -134,6 +134,7 @@ fn jobs(store: &Records) -> impl Iterator<Item = Row> {
                 pool,
                 claimable,
                 key_first,
+                keeps_key,
                 ordering_key,
                 input_tokens,
                 output_tokens,
@@ -143,6 +144,7 @@ fn jobs(store: &Records) -> impl Iterator<Item = Row> {
                 finished_at
             },
             "expires_at" = bounded.then_some(row.deadline),
+            "lane" = 0,
             "step_since" = 0,
             "priority" = "normal",
             "place" = 0,
@@ -249,6 +251,7 @@ fn attempts(store: &Records) -> impl Iterator<Item = Row> {
                 overage_micros,
                 evidence
             },
+            "lane" = 0,
             "job" = seq(store, row.job),
             "permit_until" = permit,
             "claim_id" = row.id,
@@ -258,7 +261,10 @@ fn attempts(store: &Records) -> impl Iterator<Item = Row> {
 
 /// What is a sum over others.
 fn sums(store: &Records) -> impl Iterator<Item = Row> {
-    let pools = store.pools.iter().map(|row| row!("pools", row { name, in_flight }));
+    let calls = store.calls.iter().map(|row| row!("calls", row { kind, name, in_flight }));
+    let kept = store.kept_keys.iter().map(|row| {
+        row!("kept_keys", row { tenant, task, ordering_key, first_job, latest_job }, "kept_at" = 0)
+    });
     let budgets = store.budgets.iter().map(|row| {
         row!(
             "budgets",
@@ -286,7 +292,7 @@ fn sums(store: &Records) -> impl Iterator<Item = Row> {
             }
         )
     });
-    pools.chain(budgets).chain(days)
+    calls.chain(kept).chain(budgets).chain(days)
 }
 
 /// What persons have to do with.

@@ -1,0 +1,1 @@
+SELECT kind, name, in_flight FROM calls
