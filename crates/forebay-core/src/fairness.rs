@@ -123,6 +123,16 @@ impl Round {
     }
 }
 
+/// How far the service of lanes lies apart that had jobs all the time: the most and the least of what they took, each divided
+/// by its weight, in jobs of the largest cost. [`DEVIATION`] at most, where nothing else keeps them from taking jobs.
+#[allow(clippy::cast_precision_loss, reason = "a figure for people")]
+pub fn deviation(served: impl IntoIterator<Item = (Weight, u64)>, largest: u64) -> f64 {
+    let shares = served.into_iter().map(|(weight, cost)| cost as f64 / weight.get() as f64);
+    let (least, most) =
+        shares.fold((f64::INFINITY, 0.0_f64), |(least, most), share| (least.min(share), most.max(share)));
+    (most - least).max(0.0) / counted(largest) as f64
+}
+
 /// A cost as it counts: nothing is for nothing.
 fn counted(cost: u64) -> u64 {
     cost.clamp(1, MOST)
@@ -271,6 +281,17 @@ mod tests {
             round.is_on = false;
         }
         assert!(credit.0 > 0 && round.largest == MOST);
+    }
+
+    #[test]
+    fn service_lies_apart_by_the_most_and_the_least_of_the_weighted_shares() {
+        let served =
+            |costs: &[(u64, u64)]| costs.iter().map(|(w, cost)| (weight(*w), *cost)).collect::<Vec<_>>();
+        let apart = |costs: &[(u64, u64)], largest| (deviation(served(costs), largest) * 100.0).round();
+        assert_eq!(apart(&[], 10).to_bits(), 0.0_f64.to_bits());
+        assert_eq!(apart(&[(1, 70)], 10).to_bits(), 0.0_f64.to_bits());
+        assert_eq!(apart(&[(1, 70), (2, 100), (3, 210)], 10).to_bits(), 200.0_f64.to_bits());
+        assert_eq!(apart(&[(1, 5), (1, 0)], 0).to_bits(), 500.0_f64.to_bits());
     }
 
     fn lanes() -> impl Strategy<Value = Vec<(u64, Vec<u64>)>> {

@@ -22,8 +22,8 @@ use crate::record::{
     LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision, NewDocument, NewJob, NewReplay,
     NewReview, NewRevision, OpenLetters, Placed, PoolStatus, ProcessRecord, ProcessReport, Queue,
     ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewPage, ReviewQuery, ReviewRecord,
-    ReviewRefused, RevisionPage, RevisionRecord, StandingClaim, StepCommit, StepRecord, Taken, UsageQuery,
-    UsageRow, Work,
+    ReviewRefused, RevisionPage, RevisionRecord, Shares, StandingClaim, StepCommit, StepRecord, Taken,
+    UsageQuery, UsageRow, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -202,6 +202,9 @@ pub trait Inspect: Send + Sync {
 
     /// The use of each pool that was ever claimed from.
     async fn pools(&self) -> Result<Vec<PoolStatus>, StoreError>;
+
+    /// What the tenants with due jobs were handed of each pool.
+    async fn shares(&self) -> Result<Vec<Shares>, StoreError>;
 
     /// How many jobs are in each state, over all tenants or of one.
     async fn counts(&self, tenant: Option<i64>) -> Result<Vec<(forebay_core::job::State, u64)>, StoreError>;

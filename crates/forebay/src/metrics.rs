@@ -1,15 +1,18 @@
 //! Counters and gauges for Prometheus. Names and labels outlive releases; no id and no tenant is ever a label
 //! (I31), so that the number of series stays bounded.
 
+mod shares;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 
 use forebay_core::attempt::Outcome;
 use forebay_core::job::State;
 use forebay_core::review::Decision;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_core::window::{Dimension, Window};
-use forebay_store::record::{OpenLetters, PoolStatus};
+use forebay_store::record::{OpenLetters, PoolStatus, Shares};
 use http::Method;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -20,6 +23,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use tracing::warn;
 
+use self::shares::Looks;
 use crate::revisions::Revision;
 use crate::runtime::BUILD;
 
@@ -85,6 +89,9 @@ pub struct Metrics {
     pool_waiting: Family<PoolLabel, Gauge>,
     pool_in_flight: Family<PoolLabel, Gauge>,
     headroom: Family<LimitLabels, Ratio>,
+    share_deviation: Family<PoolLabel, Ratio>,
+    /// What the lanes of the pools had been served at the scrapes of the last minute.
+    looks: Mutex<Looks>,
     streams: Gauge,
     dead_letters: Gauge,
     oldest_dead_letter: Gauge,
@@ -99,6 +106,8 @@ pub struct Scrape {
     pub counts: Vec<(State, u64)>,
     /// The use of each pool.
     pub pools: Vec<PoolStatus>,
+    /// What tenants with due jobs were handed of each pool.
+    pub shares: Vec<Shares>,
     /// The active definitions, for the pools' limits.
     pub limits: Arc<Revision>,
     /// Failed jobs of all tenants that nobody has dealt with.
@@ -136,6 +145,8 @@ impl Metrics {
             pool_waiting: Family::default(),
             pool_in_flight: Family::default(),
             headroom: Family::default(),
+            share_deviation: Family::default(),
+            looks: Mutex::default(),
             streams: Gauge::default(),
             dead_letters: Gauge::default(),
             oldest_dead_letter: Gauge::default(),
@@ -194,6 +205,11 @@ impl Metrics {
             "limiter_headroom_ratio",
             "The free part of a pool's limit, from 0 to 1",
             self.headroom.clone(),
+        );
+        registry.register(
+            "pool_share_deviation",
+            "How far the weighted shares of tenants lie apart that had jobs for a minute, in jobs of the largest size",
+            self.share_deviation.clone(),
         );
         registry.register("event_streams", "Open event streams of this process", self.streams.clone());
         registry.register(
@@ -274,6 +290,7 @@ impl Metrics {
     pub fn render(&self, scrape: &Scrape) -> String {
         self.set_jobs(&scrape.counts);
         self.set_pools(scrape);
+        self.set_shares(scrape);
         self.dead_letters.set(i64::try_from(scrape.dead_letters.count).unwrap_or(i64::MAX));
         let age = scrape.dead_letters.oldest.map_or(0, |at| scrape.now.as_millis() - at.as_millis());
         self.oldest_dead_letter.set(age.max(0) / 1_000);
@@ -307,6 +324,14 @@ impl Metrics {
             self.pool_waiting.get_or_create(&label).set(i64::try_from(pool.waiting).unwrap_or(i64::MAX));
             self.pool_in_flight.get_or_create(&label).set(i64::try_from(pool.in_flight).unwrap_or(i64::MAX));
             self.set_headroom(pool, scrape);
+        }
+    }
+
+    fn set_shares(&self, scrape: &Scrape) {
+        self.share_deviation.clear();
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        for (pool, deviation) in looks.add(scrape.now, &scrape.shares) {
+            self.share_deviation.get_or_create(&PoolLabel { pool }).set(deviation);
         }
     }
 
@@ -355,6 +380,7 @@ mod tests {
                 buckets: vec![],
                 waiting: 7,
             }],
+            shares: vec![Shares { pool: "main".to_owned(), largest: 9, lanes: vec![] }],
             limits: Arc::new(Revision { number: 1, definitions: Definitions::default() }),
             dead_letters: OpenLetters { count: 2, oldest: Some(Timestamp::from_millis(-90_500)) },
             open_streams: 3,
@@ -384,6 +410,7 @@ mod tests {
             "forebay_jobs_runnable 5",
             "forebay_jobs_running 0",
             "forebay_pool_waiting{pool=\"main\"} 7",
+            "forebay_pool_share_deviation{pool=\"main\"} 0.0",
             "forebay_event_streams 3",
             "forebay_jobs_replayed_total 1",
             "forebay_dead_letters_open 2",

@@ -290,12 +290,15 @@ CREATE TABLE pools (
   vacuum_truncate = off
 );
 
--- What a tenant may still take in a pool, and which of its keys was served last. No row is as good as zeros. Written by
+-- What a tenant may still take in a pool, which of its keys was served last, and what it was handed. No row is as good
+-- as zeros. Written by
 -- whoever has locked the pool.
 CREATE TABLE lanes (
   tenant BIGINT NOT NULL,
   credit BIGINT NOT NULL,
   turn   BIGINT NOT NULL,
+  served BIGINT NOT NULL,                  -- cost of all that it was handed
+  yielded_at BIGINT NOT NULL,              -- when it last had nothing that it could take
   pool   TEXT   COLLATE "C" NOT NULL,
   PRIMARY KEY (pool, tenant)
 ) WITH (

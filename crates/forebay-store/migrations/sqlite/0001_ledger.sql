@@ -251,12 +251,15 @@ CREATE TABLE pools (
   largest        INTEGER NOT NULL DEFAULT 0  -- the largest cost that was taken in it
 ) STRICT, WITHOUT ROWID;
 
--- What a tenant may still take in a pool, and which of its keys was served last. No row is as good as zeros.
+-- What a tenant may still take in a pool, which of its keys was served last, and what it was handed. No row is as good
+-- as zeros.
 CREATE TABLE lanes (
   pool   TEXT    NOT NULL,
   tenant INTEGER NOT NULL,
   credit INTEGER NOT NULL,
   turn   INTEGER NOT NULL,
+  served INTEGER NOT NULL,                 -- cost of all that it was handed
+  yielded_at INTEGER NOT NULL,             -- when it last had nothing that it could take
   PRIMARY KEY (pool, tenant)
 ) STRICT, WITHOUT ROWID;
 

@@ -3,13 +3,14 @@
 use async_trait::async_trait;
 use forebay_core::attempt::{Outcome, Usage};
 use forebay_core::failure::FailureClass;
+use forebay_core::fairness::Weight;
 use forebay_core::id::JobId;
 use forebay_core::job::State;
 
 use super::columns::Columns;
 use super::transaction::Tx;
 use super::{Backend, Ledger, jobs, ordering, queue, sql};
-use crate::record::{AttemptRecord, PoolStatus, Queue, StepRecord, UsageQuery, UsageRow};
+use crate::record::{AttemptRecord, LaneShare, PoolStatus, Queue, Shares, StepRecord, UsageQuery, UsageRow};
 use crate::{Inspect, StoreError};
 
 #[async_trait]
@@ -34,6 +35,14 @@ impl<B: Backend> Inspect for Ledger<B> {
         .await
     }
 
+    async fn shares(&self) -> Result<Vec<Shares>, StoreError> {
+        self.read(|tx| {
+            let pools = tx.rows(sql!("inspect/rounds"), (), |c| Ok((c.get::<String>()?, c.count()?)))?;
+            pools.into_iter().map(|(pool, largest)| shares_of(tx, pool, largest)).collect()
+        })
+        .await
+    }
+
     async fn counts(&self, tenant: Option<i64>) -> Result<Vec<(State, u64)>, StoreError> {
         self.read(move |tx| {
             tx.rows(sql!("inspect/counts"), [tenant], |c| Ok((c.word(State::from_name)?, c.count()?)))
@@ -45,6 +54,21 @@ impl<B: Backend> Inspect for Ledger<B> {
         let days = (tenant, query.from.start_of_day().as_millis(), query.to.start_of_day().as_millis());
         self.read(move |tx| tx.rows(sql!("inspect/usage"), days, usage)).await
     }
+}
+
+/// Of more lanes than these, the others are not looked at.
+const LANES: i64 = 1_000;
+
+fn shares_of(tx: &Tx<'_>, pool: String, largest: u64) -> Result<Shares, StoreError> {
+    let lanes = tx.rows(sql!("inspect/shares"), (&pool, LANES), |c| {
+        Ok(LaneShare {
+            tenant: c.get()?,
+            weight: Weight::new(c.count()?).unwrap_or_default(),
+            served: c.count()?,
+            yielded_at: c.time()?,
+        })
+    })?;
+    Ok(Shares { pool, largest, lanes })
 }
 
 fn attempt(c: &mut Columns<'_>) -> Result<AttemptRecord, StoreError> {

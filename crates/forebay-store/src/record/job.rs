@@ -1,6 +1,7 @@
 use forebay_core::attempt::{Outcome, Usage};
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
+use forebay_core::fairness::Weight;
 use forebay_core::grant::Account;
 use forebay_core::id::{AttemptId, BatchId, JobId};
 use forebay_core::job::{Job, Priority, State};
@@ -223,6 +224,30 @@ pub struct PoolStatus {
     pub buckets: Vec<Bucket>,
     /// Due jobs that wait for it.
     pub waiting: u64,
+}
+
+/// What the tenants with due jobs in a pool were handed of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shares {
+    /// The pool's name.
+    pub pool: String,
+    /// The largest cost of a job lately: tokens of its input, as estimated, and of its output, as limited.
+    pub largest: u64,
+    /// By tenant; the first of them where they are very many.
+    pub lanes: Vec<LaneShare>,
+}
+
+/// What one tenant was handed of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneShare {
+    /// Whose it is.
+    pub tenant: i64,
+    /// Its share of the pool, beside other tenants.
+    pub weight: Weight,
+    /// The cost of all that it was ever handed.
+    pub served: u64,
+    /// When it last had nothing that it could take: no due job, or a limit of its own.
+    pub yielded_at: Timestamp,
 }
 
 /// Which days of use.

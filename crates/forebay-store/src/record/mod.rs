@@ -25,8 +25,8 @@ pub use batch::{
 pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, StandingClaim, Told, Work};
 pub use dataset::{DatasetPut, DatasetRecord, NewDataset};
 pub use job::{
-    AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, PoolStatus, Queue, ResultRecord,
-    StepRecord, UsageQuery, UsageRow,
+    AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, LaneShare, PoolStatus, Queue,
+    ResultRecord, Shares, StepRecord, UsageQuery, UsageRow,
 };
 pub use letter::{
     Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery, LetterRecord,

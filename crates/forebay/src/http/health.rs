@@ -52,6 +52,7 @@ async fn scrape(State(api): State<Api>) -> Result<Response, Problem> {
         now: api.app.store.now(),
         counts: api.app.store.counts(None).await?,
         pools: api.app.store.pools().await?,
+        shares: api.app.store.shares().await?,
         limits: api.app.revisions.active(),
         dead_letters: api.app.store.open_letters().await?,
         open_streams: api.streams.open(),

@@ -85,7 +85,7 @@ heads AS MATERIALIZED (
 SELECT h.n, h.k, h.nth, h.tenant, h.lane, h.seq, h.want, h.more_keys,
        (SELECT c.in_flight FROM calls c WHERE c.kind = 'pool' AND c.name = :pool),
        y.max_in_flight, c.in_flight,
-       e.weight, l.credit, l.turn, e.max_in_flight, o.in_flight, e.budget_micros, e.period_start,
+       e.weight, l.credit, l.turn, l.yielded_at, e.max_in_flight, o.in_flight, e.budget_micros, e.period_start,
        b.reserved_micros, b.spent_micros, b.uncertain_micros,
        -- The columns of job_records, in its order. What waits has not failed, so that nothing replays it.
        j.id, j.seq, j.tenant, j.task, j.kind, j.revision,

@@ -5,15 +5,18 @@ use std::collections::VecDeque;
 use forebay_core::fairness::{Credit, Weight};
 use forebay_core::grant::Account;
 use forebay_core::money::Micros;
-use forebay_core::time::Timestamp;
+use forebay_core::time::{Millis, Timestamp};
 use serde_json::Value;
 
 use crate::StoreError;
-use crate::ledger::columns::{Columns, job_record, limit};
+use crate::ledger::columns::{Columns, int, job_record, limit};
 use crate::ledger::sql;
 use crate::ledger::transaction::Tx;
 use crate::ledger::values::params;
 use crate::record::{Claim, JobRecord};
+
+/// How exactly it is known since when a lane has had something to take, where it takes nothing.
+const YIELDED: Millis = Millis::from_secs(10);
 
 /// What is asked for.
 pub(super) struct Asked<'a> {
@@ -49,6 +52,11 @@ pub(super) struct Lane {
     pub(super) account: Account,
     /// The key that was served last, by the number of its lane.
     turn: i64,
+    /// When it last had nothing to take.
+    yielded_at: Timestamp,
+    /// Cost of what it has taken in this claim, and whether it had nothing more to take.
+    served: u64,
+    has_yielded: bool,
     /// Credit and turn as they are stored.
     was: (Credit, i64),
     /// In the order of their turns.
@@ -163,12 +171,13 @@ impl Row {
 }
 
 impl Lane {
-    const COLUMNS: usize = 10;
+    const COLUMNS: usize = 11;
 
     fn read(tenant: i64, more_keys: bool, c: &mut Columns<'_>) -> Result<Self, StoreError> {
         let weight = Weight::new(c.count()?).unwrap_or_default();
         let credit = Credit(c.get::<Option<i64>>()?.unwrap_or_default());
         let turn = c.get::<Option<i64>>()?.unwrap_or_default();
+        let yielded_at = c.maybe_time()?.unwrap_or(Timestamp::from_millis(0));
         let (max_in_flight, in_flight) = (c.maybe_count()?, c.count()?);
         let (limit, period_start) = (c.maybe_micros()?, c.time()?);
         let mut used = || Ok::<_, StoreError>(c.maybe_micros()?.unwrap_or(Micros::ZERO));
@@ -182,6 +191,9 @@ impl Lane {
             period_start,
             account,
             turn,
+            yielded_at,
+            served: 0,
+            has_yielded: false,
             was: (credit, turn),
             keys: VecDeque::new(),
             more_keys,
@@ -221,9 +233,10 @@ impl Lane {
         Some((key.heads.pop_front()?, key))
     }
 
-    /// The key that a job was taken of has had its turn.
-    pub(super) fn took(&mut self) {
+    /// A job of that cost was taken: its key has had its turn.
+    pub(super) fn took(&mut self, cost: u64) {
         self.in_flight += 1;
+        self.served += cost;
         if let Some(mut key) = self.keys.pop_front() {
             key.in_flight += 1;
             self.turn = key.lane;
@@ -249,9 +262,21 @@ impl Lane {
         self.is_held_up
     }
 
-    /// Credit and turn, where they are not as they are stored.
-    pub(super) fn changed(&self) -> Option<(Credit, i64)> {
-        Some((self.credit, self.turn)).filter(|now| *now != self.was)
+    /// It has nothing more that this claim can take.
+    pub(super) fn yields(&mut self) {
+        self.has_yielded = true;
+    }
+
+    /// Stores what became of it, where it is not as it was; says whether it was so.
+    pub(super) fn write(&self, tx: &Tx<'_>, pool: &str) -> Result<bool, StoreError> {
+        let yields = self.has_yielded && self.yielded_at < tx.now.before(YIELDED);
+        if self.served == 0 && !yields && (self.credit, self.turn) == self.was {
+            return Ok(false);
+        }
+        let yielded_at = self.has_yielded.then_some(tx.now.as_millis());
+        let row = (pool, self.tenant, self.credit.0, self.turn, int(self.served), yielded_at);
+        tx.write(sql!("claim/put_lane"), row)?;
+        Ok(true)
     }
 }
 
@@ -272,6 +297,6 @@ impl Head {
 impl StepNeed {
     /// What it counts for in the turns.
     pub(super) fn cost(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
+        self.input_tokens.saturating_add(self.output_tokens).max(1)
     }
 }

@@ -175,11 +175,8 @@ impl<'t, 'c> Round<'t, 'c> {
     }
 
     fn store(&mut self, lane: &Lane) -> Result<(), StoreError> {
-        let Some((credit, turn)) = lane.changed() else {
-            return Ok(());
-        };
-        self.has_moved = true;
-        self.tx.write(sql!("claim/put_lane"), (&self.claim.pool, lane.tenant, credit.0, turn))
+        self.has_moved |= lane.write(self.tx, &self.claim.pool)?;
+        Ok(())
     }
 
     fn turn(&mut self, lane: &mut Lane) -> Result<Turn, StoreError> {
@@ -219,6 +216,7 @@ impl<'t, 'c> Round<'t, 'c> {
 
     fn leave(&mut self, lane: &mut Lane, why: Leaves) -> Turn {
         self.pool.round.leave(&mut lane.credit, why);
+        lane.yields();
         self.passed.insert(lane.tenant);
         Turn::Gone
     }
@@ -262,7 +260,7 @@ impl<'t, 'c> Round<'t, 'c> {
             Granted { key, period_start: lane.period_start, limit: lane.account.limit, price, reserved };
         self.grant(&head, change, &granted, most)?;
         lane.account = account;
-        lane.took();
+        lane.took(head.step.cost());
         self.pool.round.take(head.step.cost(), &mut lane.credit);
         Ok(Took::Job)
     }

@@ -125,6 +125,8 @@ macro_rules! cases {
                 only_the_tasks_that_are_asked_for,
                 in_a_round_everybody_has_a_turn,
                 the_queue_says_whose_turns_come_first,
+                what_a_lane_is_handed_is_counted,
+                a_lane_yields_when_it_can_take_nothing,
             }
             limits {
                 a_key_holds_at_n,

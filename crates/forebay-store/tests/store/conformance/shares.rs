@@ -216,3 +216,38 @@ pub async fn the_queue_says_whose_turns_come_first(b: &Bundle) {
     assert_eq!((queue.ahead, queue.lanes, queue.keys), (5, 1, 1));
     assert_eq!((queue.key_in_flight, queue.task_in_flight), ((4, Some(4)), 2));
 }
+
+/// What lanes with due jobs were handed of the pool, and when they yielded, by the metric's view of it.
+async fn handed(b: &Bundle) -> Vec<(i64, u64, i64)> {
+    let shares = b.store().shares().await.unwrap();
+    let main = shares.into_iter().find(|shares| shares.pool == "main").unwrap();
+    main.lanes.iter().map(|lane| (lane.tenant, lane.served, lane.yielded_at.as_millis())).collect()
+}
+
+pub async fn what_a_lane_is_handed_is_counted(b: &Bundle) {
+    weigh(b, b.beta, 2).await;
+    accept_of_cost(b, b.alpha, 100, 9).await;
+    accept_of_cost(b, b.beta, 70, 9).await;
+    b.accept_together(vec![NewJob { task: "other".to_owned(), ..of_cost(b, b.beta, 400) }]).await;
+    let served = [served(b, 3, 1).await, served(b, 1, 9).await].concat();
+    let cost = |tenant, cost| cost * count(&served, tenant) as u64;
+    let expected = [(b.alpha, cost(b.alpha, 100), 0), (b.beta, cost(b.beta, 70), 0)];
+    assert_eq!(handed(b).await, expected, "{served:?}");
+    let shares = b.store().shares().await.unwrap().remove(0);
+    assert_eq!((shares.largest, shares.lanes[1].weight.get()), (100, 2));
+}
+
+/// Neither who has no jobs nor who is at a limit of its own has been kept from its share.
+pub async fn a_lane_yields_when_it_can_take_nothing(b: &Bundle) {
+    b.accept_of(b.alpha, 2).await;
+    b.accept_of(b.beta, 30).await;
+    assert_eq!(b.claim(8).await.len(), 8);
+    let emptied = b.now().as_millis();
+    b.wait_secs(5);
+    b.accept_of(b.alpha, 3).await;
+    assert_eq!(handed(b).await, [(b.alpha, 300, emptied), (b.beta, 900, 0)]);
+    b.allow(b.alpha, TenantSettings { max_in_flight: Some(2), ..TenantSettings::default() }).await;
+    b.wait_secs(15);
+    assert_eq!(b.claim(4).await.len(), 4);
+    assert_eq!(handed(b).await, [(b.alpha, 300, b.now().as_millis()), (b.beta, 1_500, 0)]);
+}

@@ -19,6 +19,12 @@ pub const FAULTS: &[(&str, &str)] = &[
            WHERE (c.kind, c.name) IN (('pool', a.pool), ('task', a.task), ('key', CAST(a.lane AS TEXT))))",
     ),
     (
+        "a lane was served what its tenant's attempts count for",
+        "SELECT a.pool FROM attempts a LEFT JOIN lanes l ON l.pool = a.pool AND l.tenant = a.tenant
+         GROUP BY a.pool, a.tenant, l.served
+         HAVING coalesce(l.served, 0) <> sum(a.reserved_input + a.reserved_output)",
+    ),
+    (
         "a job is in the lane of the key that handed it in, and so are its attempts",
         "SELECT j.seq FROM jobs j JOIN inputs i ON i.job = j.seq
          LEFT JOIN keys k ON k.id = i.key_id
