@@ -136,7 +136,7 @@ async fn a_budget_is_never_exceeded_and_says_why_jobs_wait() {
 }
 
 /// Makes a tenant with settings and gives a key of it.
-async fn other_tenant(server: &Server, settings: &Value) -> String {
+pub async fn other_tenant(server: &Server, settings: &Value) -> String {
     let put = server.request(reqwest::Method::PUT, "/v1/tenants/other").json(settings).send().await.unwrap();
     assert!(put.status().is_success(), "{}", put.text().await.unwrap());
     let body = json!({"name": "test", "scopes": ["submit", "read", "inspect"]});

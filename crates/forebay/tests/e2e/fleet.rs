@@ -82,13 +82,13 @@ async fn nothing_is_lost_and_nothing_unexplained_whichever_process_ends() {
 }
 
 /// A database server of its own, so that it may crash.
-struct Database {
+pub struct Database {
     folder: tempfile::TempDir,
-    url: String,
+    pub url: String,
 }
 
 impl Database {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut database = Self { folder, url: String::new() };
         database.services(&["start", "postgres"]);

@@ -17,6 +17,7 @@ mod command_line;
 mod commands;
 mod crash;
 mod failpoints;
+mod fairness;
 mod faults;
 mod fleet;
 mod harness;
