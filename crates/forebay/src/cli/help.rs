@@ -89,11 +89,13 @@ pub const BENCH: &str = "\
 Examples:
   forebay bench
   forebay bench floor accept --rounds 9
-  forebay bench ledger --jobs 100000 --folder /var/lib/forebay --json
+  forebay bench drain --jobs 100000 --folder /var/lib/forebay --json
+  forebay bench floor accept drain --postgres postgres://forebay@localhost/forebay
+  forebay bench backlog --waiting 1000,100000,1000000 --tenants 1,1000,10000
 
 What is written to disk counts: give --folder a place on the disk that a database
-would have. Other work on the machine shows in everything but `of_floor`, the ratio
-to the floor of the same round.";
+would have. Other work on the machine shows in everything but the ratios to the floor
+of the same round and what is counted for each job.";
 
 /// Examples of `forebay submit`.
 pub const SUBMIT: &str = "\

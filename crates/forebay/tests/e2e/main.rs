@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and is no part of the service"
 )]
 
+mod bench;
 mod bucket;
 mod capacity;
 #[path = "../../../forebay-store/tests/support/chaos_proxy.rs"]

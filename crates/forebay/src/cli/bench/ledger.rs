@@ -2,6 +2,7 @@
 //! that is written then, without HTTP and without a provider.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use forebay_core::attempt::{Outcome, Usage};
@@ -17,10 +18,13 @@ use forebay_store::record::{
 };
 use forebay_store::{Store, StoreError};
 use futures_util::future::try_join_all;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::caller::floor_body;
+use super::stage::Folder;
+use crate::cli::error::CliError;
 use crate::runtime::{BUILD, random_bytes};
 
 /// Jobs that are claimed together.
@@ -29,8 +33,12 @@ pub(super) const BATCH: usize = 50;
 const WORKERS: usize = 4;
 /// Jobs that are handed in at the same time.
 const ACCEPTED: usize = 500;
+/// Tenants that are made at the same time.
+const MADE: usize = 64;
 /// What a job leaves behind, in bytes.
 pub(super) const RESULT: usize = 400;
+/// How long nothing may be claimable while jobs are left.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 const POOL: &str = "bench";
 const MODEL: &str = "small";
@@ -40,49 +48,115 @@ const PRICE: Price = Price {
     output_per_mtok: Micros(2_000_000),
 };
 
-/// How long it took to accept so many jobs, and to work them off.
-pub(super) async fn run(store: Arc<dyn Store>, jobs: usize) -> Result<(Duration, Duration), StoreError> {
-    let tenant = store.put_tenant("bench".to_owned(), TenantSettings::default(), Actor::program()).await?.id;
-    let began = Instant::now();
-    for first in (0..jobs).step_by(ACCEPTED) {
-        let group = (first..jobs.min(first + ACCEPTED)).map(|nth| store.accept(new_job(&store, tenant, nth)));
-        try_join_all(group).await?;
-    }
-    let accepted = began.elapsed();
-    let began = Instant::now();
-    let mut workers: JoinSet<_> = (0..WORKERS).map(|_| work(Arc::clone(&store))).collect();
-    let mut done = 0;
-    while let Some(worked) = workers.join_next().await {
-        done += worked.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string())))?;
-    }
-    if done != jobs {
-        return Err(StoreError::Corrupt(format!("{done} of {jobs} jobs were completed")));
-    }
-    Ok((accepted, began.elapsed()))
+/// A store that is used by itself, with tenants who have jobs in turn.
+pub(super) struct Ledger {
+    store: Arc<dyn Store>,
+    tenants: Vec<i64>,
+    /// Tells its jobs' idempotency keys from those of others before.
+    run: u64,
+    accepted: AtomicUsize,
 }
 
-/// Claims and completes until there is nothing left; says how many jobs.
-async fn work(store: Arc<dyn Store>) -> Result<usize, StoreError> {
-    let mut done = 0;
-    loop {
-        let claimed = store.claim(claim(&store)).await?.claimed;
-        if claimed.is_empty() {
-            return Ok(done);
+impl Ledger {
+    /// Opens the store of a folder, and makes so many tenants unless they are there.
+    pub(super) async fn open(folder: &Folder, tenants: u32) -> Result<Self, CliError> {
+        let made = Self::of(folder.open().await?, tenants).await;
+        made.map_err(|error| CliError::failed("tenants can't be made", &error))
+    }
+
+    async fn of(store: Arc<dyn Store>, tenants: u32) -> Result<Self, StoreError> {
+        let make = |nth: u32| {
+            let store = Arc::clone(&store);
+            async move {
+                let name = format!("bench-{nth}");
+                let made = store.put_tenant(name, TenantSettings::default(), Actor::program()).await;
+                made.map(|tenant| tenant.id)
+            }
+        };
+        let tenants = stream::iter(0..tenants).map(make).buffered(MADE).try_collect().await?;
+        let run = u64::from_be_bytes(random_bytes());
+        Ok(Self { store, tenants, run, accepted: AtomicUsize::new(0) })
+    }
+
+    /// Accepts so many jobs of tenants in turn; says how long that took, and now and then how far it is.
+    pub(super) async fn accept(&self, jobs: usize, says: impl Fn(usize)) -> Result<Duration, StoreError> {
+        let began = Instant::now();
+        let first = self.accepted.fetch_add(jobs, Relaxed);
+        let accept = |nth| self.store.accept(self.new_job(nth));
+        let mut accepted =
+            stream::iter(first..first + jobs).map(accept).buffer_unordered(ACCEPTED).enumerate();
+        while let Some((done, outcome)) = accepted.next().await {
+            if let Err(refusal) = outcome? {
+                return Err(StoreError::Corrupt(format!("a job was refused: {refusal:?}")));
+            }
+            if done % ACCEPTED == 0 {
+                says(done);
+            }
         }
-        let commits = claimed.iter().map(|claimed| store.commit_step(commit(&store, claimed)));
+        Ok(began.elapsed())
+    }
+
+    /// Claims what one claim takes.
+    pub(super) async fn claim(&self) -> Result<Vec<Claimed>, StoreError> {
+        Ok(self.store.claim(claim(&self.store)).await?.claimed)
+    }
+
+    /// Completes jobs that were claimed; says how many.
+    pub(super) async fn complete(&self, claimed: &[Claimed]) -> Result<usize, StoreError> {
+        let commits = claimed.iter().map(|claimed| self.store.commit_step(commit(&self.store, claimed)));
         let committed = try_join_all(commits).await?;
-        done += committed.iter().filter(|committed| matches!(committed, Committed::Done { .. })).count();
+        Ok(committed.iter().filter(|committed| matches!(committed, Committed::Done { .. })).count())
+    }
+
+    /// Claims and completes so many jobs, which have to be there; says how long that took.
+    pub(super) async fn drain(self, jobs: usize) -> Result<Duration, StoreError> {
+        let began = Instant::now();
+        let (ledger, left) = (Arc::new(self), Arc::new(AtomicUsize::new(jobs)));
+        let mut workers: JoinSet<_> =
+            (0..WORKERS).map(|_| work(Arc::clone(&ledger), Arc::clone(&left))).collect();
+        let mut done = 0;
+        while let Some(worked) = workers.join_next().await {
+            done += worked.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string())))?;
+        }
+        if done != jobs {
+            return Err(StoreError::Corrupt(format!("{done} of {jobs} jobs were completed")));
+        }
+        Ok(began.elapsed())
+    }
+
+    fn new_job(&self, nth: usize) -> NewJob {
+        let tenant = self.tenants.get(nth % self.tenants.len().max(1)).copied().unwrap_or_default();
+        new_job(&self.store, tenant, format!("bench-{:x}-{nth}", self.run))
     }
 }
 
-fn new_job(store: &Arc<dyn Store>, tenant: i64, nth: usize) -> NewJob {
+/// Claims and completes until none is left to be claimed; says how many jobs.
+async fn work(ledger: Arc<Ledger>, left: Arc<AtomicUsize>) -> Result<usize, StoreError> {
+    let (mut done, mut last) = (0, Instant::now());
+    while left.load(Relaxed) > 0 {
+        let claimed = ledger.claim().await?;
+        left.fetch_sub(claimed.len(), Relaxed);
+        done += ledger.complete(&claimed).await?;
+        if !claimed.is_empty() {
+            last = Instant::now();
+        } else if last.elapsed() > PATIENCE {
+            return Err(StoreError::Corrupt(format!("{} jobs can't be claimed", left.load(Relaxed))));
+        } else {
+            // Others may have taken them; or they are claimable in a moment.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    Ok(done)
+}
+
+fn new_job(store: &Arc<dyn Store>, tenant: i64, idempotency_key: String) -> NewJob {
     let input = floor_body().into_bytes();
     let digest = Digest::of(&input);
     NewJob {
         id: store.new_job_id(),
         tenant,
         key_id: None,
-        idempotency_key: Some(format!("bench-{nth}")),
+        idempotency_key: Some(idempotency_key),
         idempotency_ttl: Millis::from_secs(14 * 24 * 3_600),
         body_digest: digest,
         request_digest: digest,
@@ -165,7 +239,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("forebay.db"), Arc::new(SystemClock)).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
-        let (accepted, drained) = run(store, 120).await.unwrap();
-        assert!(accepted > Duration::ZERO && drained > Duration::ZERO);
+        let ledger = Ledger::of(Arc::clone(&store), 3).await.unwrap();
+        ledger.accept(120, |_| ()).await.unwrap();
+        let claimed = ledger.claim().await.unwrap();
+        assert_eq!(claimed.len(), BATCH);
+        assert_eq!(ledger.complete(&claimed).await.unwrap(), BATCH);
+        ledger.accept(BATCH, |_| ()).await.unwrap();
+        ledger.drain(120).await.unwrap();
+        let tenants = store.tenants().await.unwrap();
+        assert_eq!(tenants.len(), 3);
+        assert!(tenants.iter().all(|tenant| tenant.pending_jobs == 0));
     }
 }

@@ -1,27 +1,31 @@
-//! The processes that are measured: this same program as service, as simulator and as floor, each on its own, with
-//! its files in a folder that is removed at the end.
+//! What a scenario is played on: a folder, a database, and processes of this same program, all of which are gone when
+//! it is over.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
-use reqwest::Url;
-use secrecy::SecretString;
-use serde_json::{Value, json};
+use forebay_store::Store;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use super::BenchArgs;
+use super::figures::Figures;
 use super::process::{self, Used};
-use super::scratch::Scratch;
-use crate::cli::client::{Ask, Client};
+use super::scratch::{Counted, Scratch};
+use super::wire::Wire;
 use crate::cli::error::CliError;
+use crate::config::StoreUrl;
 use crate::runtime::random_bytes;
+use crate::service;
 
 /// A folder for one scenario, and a database where that is not a file in it.
 pub(super) struct Folder {
     path: PathBuf,
     database: Option<Scratch>,
+    wire: Option<Wire>,
 }
 
 impl Folder {
@@ -29,11 +33,25 @@ impl Folder {
         let name = format!("forebay-bench-{:016x}", u64::from_be_bytes(random_bytes()));
         let path = args.parent().join(name);
         std::fs::create_dir(&path).map_err(|error| CliError::failed("the folder can't be made", &error))?;
-        let mut folder = Self { path, database: None };
+        let mut folder = Self { path, database: None, wire: None };
         if let Some(server) = &args.postgres {
             folder.database = Some(Scratch::make(server).await?);
         }
         Ok(folder)
+    }
+
+    /// One whose database is reached by a way that counts what passes. `None` where there is nothing to be counted.
+    pub(super) async fn make_counting(args: &BenchArgs) -> Result<Option<Self>, CliError> {
+        if args.postgres.is_none() {
+            return Ok(None);
+        }
+        let mut folder = Self::make(args).await?;
+        folder.wire = Wire::open(&folder.store()).await?;
+        if folder.wire.is_some() {
+            return Ok(Some(folder));
+        }
+        folder.end().await?;
+        Ok(None)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -42,10 +60,50 @@ impl Folder {
 
     /// The store that the scenario uses.
     pub(super) fn store(&self) -> String {
-        match &self.database {
-            Some(database) => database.url(),
-            None => format!("sqlite:{}", self.path.join("forebay.db").display()),
+        match (&self.wire, &self.database) {
+            (Some(wire), _) => wire.url().to_owned(),
+            (None, Some(database)) => database.url(),
+            (None, None) => format!("sqlite:{}", self.path.join("forebay.db").display()),
         }
+    }
+
+    /// Opens the store in this process.
+    pub(super) async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
+        let store = StoreUrl::parse(&self.store(), None);
+        let store = store.map_err(|error| CliError::usage(error.problem, error.fix))?;
+        service::open(&store).await.map_err(|error| CliError::failed("the store can't be opened", &error))
+    }
+
+    /// Has a server do now what it does by itself after a while.
+    pub(super) async fn settle(&self) -> Result<(), CliError> {
+        match &self.database {
+            Some(database) => database.settle().await,
+            None => Ok(()),
+        }
+    }
+
+    /// What a server has counted so far, when nobody uses the database; nothing without a server.
+    pub(super) async fn counted(&self) -> Result<Option<Passed>, CliError> {
+        let Some(database) = &self.database else { return Ok(None) };
+        let server = database.counted().await?;
+        Ok(Some(Passed { server, wire: self.wire.as_ref().map(Wire::counted) }))
+    }
+
+    /// What has been counted for each job since then.
+    pub(super) async fn per_job(
+        &self,
+        before: Option<Passed>,
+        jobs: f64,
+        prefix: &str,
+    ) -> Result<Figures, CliError> {
+        let (Some(before), Some(after)) = (before, self.counted().await?) else {
+            return Ok(Figures::default());
+        };
+        let figures = after.server.per_job(before.server, jobs, prefix);
+        Ok(match (&self.wire, before.wire) {
+            (Some(wire), Some(before)) => figures.and(wire.per_job(before, jobs, prefix)),
+            _ => figures,
+        })
     }
 
     /// Removes what was made, once nobody uses it any more.
@@ -55,6 +113,13 @@ impl Folder {
             None => Ok(()),
         }
     }
+}
+
+/// What was counted until some moment.
+#[derive(Clone, Copy)]
+pub(super) struct Passed {
+    server: Counted,
+    wire: Option<[u64; 2]>,
 }
 
 impl Drop for Folder {
@@ -73,12 +138,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it and waits until it says that it is ready.
-    async fn start(arguments: &[&str], environment: &[(&str, String)]) -> Result<Self, CliError> {
-        Self::start_in(Path::new("."), arguments, environment).await
-    }
-
-    async fn start_in(
+    /// Starts it in a folder and waits until it says that it is ready.
+    pub(super) async fn start(
         folder: &Path,
         arguments: &[&str],
         environment: &[(&str, String)],
@@ -91,7 +152,7 @@ impl Process {
             .args(arguments)
             .arg("--json")
             .current_dir(folder)
-            .env("FOREBAY_LOG", "warn")
+            .env("FOREBAY_LOG", "error")
             .envs(environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -106,18 +167,19 @@ impl Process {
         Ok(Self { child, hello })
     }
 
-    fn url(&self, member: &str) -> &str {
+    /// A URL that it named.
+    pub(super) fn url(&self, member: &str) -> &str {
         self.hello[member].as_str().unwrap_or_default()
     }
 
     /// Where it listens.
-    fn address(&self, member: &str) -> Result<SocketAddr, CliError> {
+    pub(super) fn address(&self, member: &str) -> Result<SocketAddr, CliError> {
         let address = self.url(member).split('/').nth(2).and_then(|address| address.parse().ok());
         address.ok_or_else(|| CliError::Failed(format!("no address in {}", self.hello)))
     }
 
     /// Ends it.
-    async fn end(mut self) -> Result<(), CliError> {
+    pub(super) async fn end(mut self) -> Result<(), CliError> {
         let ended = self.child.kill().await;
         ended.map_err(|error| CliError::failed("a process can't be ended", &error))
     }
@@ -127,122 +189,5 @@ impl Process {
         let pid =
             self.child.id().ok_or_else(|| CliError::Failed("a process has ended by itself".to_owned()))?;
         process::used(pid).map_err(|error| CliError::failed("what a process uses can't be read", &error))
-    }
-}
-
-/// A running service.
-pub(super) struct Service {
-    pub(super) process: Process,
-    pub(super) client: Client,
-    pub(super) key: String,
-}
-
-impl Service {
-    /// A service on the database of this folder, with these roles and so many calls in hand at most.
-    pub(super) async fn start(folder: &Folder, roles: &str, slots: u32) -> Result<Self, CliError> {
-        let store = folder.store();
-        let arguments = ["serve", "--store", &store, "--listen", "127.0.0.1:0", "--roles", roles];
-        let process =
-            Process::start_in(folder.path(), &arguments, &[("FOREBAY_SLOTS", slots.to_string())]).await?;
-        let key = std::fs::read_to_string(folder.path().join(process.url("admin_key_file")))
-            .map_err(|error| CliError::failed("the admin key can't be read", &error))?;
-        let key = key.trim().to_owned();
-        let url = Url::parse(process.url("url")).map_err(|error| CliError::failed("no address", &error))?;
-        let client = Client::new(url, Some(SecretString::from(key.clone())))?;
-        Ok(Self { process, client, key })
-    }
-
-    pub(super) fn address(&self) -> Result<SocketAddr, CliError> {
-        self.process.address("url")
-    }
-
-    pub(super) async fn end(self) -> Result<(), CliError> {
-        self.process.end().await
-    }
-
-    /// Makes these definitions the active ones.
-    pub(super) async fn apply(&self, definitions: &str) -> Result<(), CliError> {
-        let body = json!({ "source": definitions });
-        self.client.send(Ask::post(&["v1", "revisions"]).json(&body).repeatable()).await.map(drop)
-    }
-
-    /// Jobs that have not ended.
-    pub(super) async fn pending_jobs(&self) -> Result<u64, CliError> {
-        let tenant = self.client.json(Ask::get(&["v1", "tenants", "default"])).await?;
-        let pending = tenant.pointer("/use/pending_jobs").and_then(Value::as_u64);
-        pending.ok_or_else(|| CliError::Failed(format!("no count of pending jobs in {tenant}")))
-    }
-}
-
-/// A running simulator.
-pub(super) struct Simulator {
-    process: Process,
-    client: Client,
-}
-
-impl Simulator {
-    /// A simulator whose answers begin after so many milliseconds.
-    pub(super) async fn start(first_token_ms: u32) -> Result<Self, CliError> {
-        let process = Process::start(&["sim", "--listen", "127.0.0.1:0"], &[]).await?;
-        let url = format!("http://{}", process.address("base_url")?);
-        let url = Url::parse(&url).map_err(|error| CliError::failed("no address", &error))?;
-        let client = Client::new(url, None)?;
-        let scenario = json!({ "defaults": { "first_token_ms": first_token_ms } });
-        client.send(Ask::post(&["_sim", "scenario"]).json(&scenario).repeatable()).await?;
-        Ok(Self { process, client })
-    }
-
-    /// The rows of its log.
-    pub(super) async fn requests(&self) -> Result<Vec<Value>, CliError> {
-        let answer = self.client.send(Ask::get(&["_sim", "requests"])).await?;
-        let lines = answer.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let rows = lines.map(serde_json::from_slice).collect::<Result<_, _>>();
-        rows.map_err(|error| CliError::failed("the simulator's log can't be read", &error))
-    }
-
-    /// The most calls that it had at the same time.
-    pub(super) async fn most_in_flight(&self) -> Result<u64, CliError> {
-        let limits = self.client.json(Ask::get(&["_sim", "limits"])).await?;
-        Ok(limits.pointer("/accounts/0/in_flight/worst").and_then(Value::as_u64).unwrap_or_default())
-    }
-
-    pub(super) async fn end(self) -> Result<(), CliError> {
-        self.process.end().await
-    }
-
-    /// A task that it works on: `chat`, with so many calls at a time, without other limits.
-    pub(super) fn definitions(&self, in_flight: u32) -> String {
-        definitions(self.process.url("base_url"), in_flight)
-    }
-}
-
-/// The task `chat` with a provider at this address.
-pub(super) fn definitions(base_url: &str, in_flight: u32) -> String {
-    format!(
-        "[providers.sim]\nbase_url = \"{base_url}\"\n\n\
-         [pools.sim]\nprovider = \"sim\"\nmax_in_flight = {in_flight}\n\n\
-         [models.small]\npool = \"sim\"\nprovider_model = \"sim\"\ncontext_tokens = 100000\n\
-         max_output_tokens = 1000\ninput_micros_per_mtok = 250000\noutput_micros_per_mtok = 2000000\n\n\
-         [tasks.chat]\nkind = \"llm\"\nmodel = \"small\"\nmax_output_tokens = 100\ndefault_ttl_ms = 86400000\n"
-    )
-}
-
-/// A running floor.
-pub(super) struct Floor {
-    pub(super) process: Process,
-}
-
-impl Floor {
-    pub(super) async fn start(folder: &Folder) -> Result<Self, CliError> {
-        let database = folder.path().join("floor.db").display().to_string();
-        Ok(Self { process: Process::start(&["bench-floor", &database], &[]).await? })
-    }
-
-    pub(super) fn address(&self) -> Result<SocketAddr, CliError> {
-        self.process.address("url")
-    }
-
-    pub(super) async fn end(self) -> Result<(), CliError> {
-        self.process.end().await
     }
 }

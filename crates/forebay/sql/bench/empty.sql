@@ -1,0 +1,1 @@
+TRUNCATE floor_jobs RESTART IDENTITY
