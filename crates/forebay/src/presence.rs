@@ -50,8 +50,8 @@ fn report(app: &App, in_hand: usize) -> ProcessReport {
         build: BUILD.to_owned(),
         roles: settings.roles.names().into_iter().map(str::to_owned).collect(),
         slots: if settings.roles.work { count(settings.slots) } else { 0 },
-        pools: None,
-        tasks: None,
+        pools: settings.pools.names(),
+        tasks: settings.tasks.names(),
         in_hand: count(in_hand),
         started_at: app.process.started_at,
     }

@@ -18,7 +18,7 @@ use tracing::{error, info};
 
 use crate::app::{App, Process};
 use crate::blobs;
-use crate::config::{Settings, StoreUrl};
+use crate::config::{Settings, StoreUrl, Unknown};
 use crate::datasets::Tables;
 use crate::definitions;
 use crate::door::Door;
@@ -50,6 +50,9 @@ pub enum StartError {
     /// The stored definitions can't be used.
     #[error(transparent)]
     Definitions(#[from] RevisionError),
+    /// The process is told to work on what there is not.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
     /// The part that talks to providers can't be set up.
     #[error(transparent)]
     Gateway(#[from] NoGateway),
@@ -93,10 +96,11 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let listener = listen(settings.listen).await?;
     let addr =
         listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
-    let store = open(&settings.store).await?;
+    let store = open(&settings.store, settings.notify).await?;
     let gateway = Gateway::new()?;
     let blobs = blobs::open(&settings, &gateway).await.map_err(StartError::Blobs)?;
     let revisions = Arc::new(Revisions::open(Arc::clone(&store), first_definitions).await?);
+    settings.check_names(&revisions.active().definitions)?;
     let admin_key_file = settings.store.admin_key_file();
     if settings.roles.api {
         first_key(store.as_ref(), &admin_key_file).await?;
@@ -166,16 +170,17 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
     TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })
 }
 
-/// Opens a store.
+/// Opens a store; `notify` where it is shared with processes that should be told what this one does, and tell it.
 ///
 /// # Errors
 ///
 /// When it can't be used.
-pub async fn open(store: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
+pub async fn open(store: &StoreUrl, notify: bool) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match store {
         StoreUrl::Sqlite(path) => Arc::new(SqliteStore::open(path, Arc::new(SystemClock))?),
         StoreUrl::Postgres(target) => {
-            Arc::new(PostgresStore::open(postgres::Settings::of((**target).clone())).await?)
+            let settings = postgres::Settings { notify, ..postgres::Settings::of((**target).clone()) };
+            Arc::new(PostgresStore::open(settings).await?)
         }
     })
 }
@@ -195,7 +200,7 @@ async fn first_key(store: &dyn Store, path: &Path) -> Result<(), StartError> {
     let unwritten = |source| StartError::AdminKey { path: path.to_owned(), source };
     let mut file = locked_file(path).map_err(unwritten)?;
     if has_admin(store, tenant.id).await? {
-        return Ok(());
+        return remove_if_empty(&file, path).map_err(unwritten);
     }
     let minted = http::mint_key();
     // The file first: a key that nobody has is worth nothing, and the next start makes another.
@@ -225,6 +230,17 @@ fn locked_file(path: &Path) -> io::Result<File> {
     let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.lock()?;
     Ok(file)
+}
+
+/// The key was made elsewhere meanwhile: a file without one would be taken for it.
+fn remove_if_empty(file: &File, path: &Path) -> io::Result<()> {
+    match file.metadata()?.len() {
+        0 => std::fs::remove_file(path).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn write_key(file: &mut File, text: &str) -> io::Result<()> {

@@ -30,6 +30,12 @@ pub struct ServeArgs {
     /// What this process does: api, work, maintain, or all, with commas between them [default: all]
     #[arg(long, value_name = "ROLES")]
     pub roles: Option<String>,
+    /// Claims jobs from these pools only, with commas between them [default: all]
+    #[arg(long, value_name = "POOLS")]
+    pub pools: Vec<String>,
+    /// Claims jobs of these tasks only, with commas between them [default: all]
+    #[arg(long, value_name = "TASKS")]
+    pub tasks: Vec<String>,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -40,12 +46,19 @@ impl ServeArgs {
             (Key::Store, "--store", self.store),
             (Key::Listen, "--listen", self.listen),
             (Key::Roles, "--roles", self.roles),
+            (Key::Pools, "--pools", listed(&self.pools)),
+            (Key::Tasks, "--tasks", listed(&self.tasks)),
         ];
         let flags = flags.into_iter().filter_map(|(key, flag, value)| Some((key, flag, value?))).collect();
         let environment = |name: &str| std::env::var(name).ok();
         config::load(Sources { file: self.config, environment: &environment, flags })
             .map_err(CliError::Configuration)
     }
+}
+
+/// What a flag was given several times is a list, too.
+fn listed(given: &[String]) -> Option<String> {
+    (!given.is_empty()).then(|| given.join(","))
 }
 
 /// Runs the service. The first signal lets calls under way finish, the second does not.
@@ -71,6 +84,7 @@ fn not_started(error: StartError) -> CliError {
     let what = "the service can't start";
     match error {
         StartError::Store(error) => store::failed(what, error),
+        StartError::Unknown(unknown) => CliError::usage(unknown.to_string(), unknown.fix()),
         error => CliError::failed(what, &error),
     }
 }

@@ -20,6 +20,7 @@ fn what_is_right_is_taken() {
     for line in [
         "serve",
         "serve --store sqlite:a.db --listen 127.0.0.1:0 --config forebay.toml --roles api,work",
+        "serve --pools a,b --pools c --tasks invoice",
         "serve --log-format json --json",
         "--json serve",
         "demo --exit --json",

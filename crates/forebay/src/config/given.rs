@@ -51,6 +51,8 @@ pub(super) enum Raw {
     Text(String),
     /// A whole number.
     Integer(i64),
+    /// Yes or no.
+    Bool(bool),
     /// A list of texts.
     List(Vec<String>),
     /// What no key takes, by the name of its kind.
@@ -71,7 +73,7 @@ impl Raw {
                 texts.collect::<Option<Vec<_>>>().map_or(Raw::Other("a list"), Raw::List)
             }
             DeValue::Float(_) => Raw::Other("a number with decimals"),
-            DeValue::Boolean(_) => Raw::Other("true or false"),
+            DeValue::Boolean(value) => Raw::Bool(*value),
             DeValue::Datetime(_) => Raw::Other("a time"),
             DeValue::Table(_) => Raw::Other("a table"),
         }
@@ -83,6 +85,7 @@ impl fmt::Display for Raw {
         match self {
             Raw::Text(text) => write!(f, "{text:?}"),
             Raw::Integer(number) => write!(f, "{number}"),
+            Raw::Bool(value) => write!(f, "{value}"),
             Raw::List(texts) => write!(f, "{texts:?}"),
             Raw::Other(kind) => write!(f, "({kind})"),
         }
@@ -101,7 +104,7 @@ impl Given {
     pub(super) fn text(&self) -> Option<&str> {
         match &self.raw {
             Raw::Text(text) => Some(text),
-            Raw::Integer(_) | Raw::List(_) | Raw::Other(_) => None,
+            Raw::Integer(_) | Raw::Bool(_) | Raw::List(_) | Raw::Other(_) => None,
         }
     }
 
@@ -110,7 +113,16 @@ impl Given {
         match &self.raw {
             Raw::Integer(number) => Some(*number),
             Raw::Text(text) if self.origin.is_untyped() => text.trim().replace('_', "").parse().ok(),
-            Raw::Text(_) | Raw::List(_) | Raw::Other(_) => None,
+            Raw::Text(_) | Raw::Bool(_) | Raw::List(_) | Raw::Other(_) => None,
+        }
+    }
+
+    /// The value as yes or no; where everything is text, as the words `true` and `false`.
+    pub(super) fn flag(&self) -> Option<bool> {
+        match &self.raw {
+            Raw::Bool(value) => Some(*value),
+            Raw::Text(text) if self.origin.is_untyped() => text.trim().parse().ok(),
+            Raw::Text(_) | Raw::Integer(_) | Raw::List(_) | Raw::Other(_) => None,
         }
     }
 
@@ -119,7 +131,7 @@ impl Given {
         match &self.raw {
             Raw::List(texts) => Some(texts.clone()),
             Raw::Text(text) => Some(text.split(',').map(|part| part.trim().to_owned()).collect()),
-            Raw::Integer(_) | Raw::Other(_) => None,
+            Raw::Integer(_) | Raw::Bool(_) | Raw::Other(_) => None,
         }
     }
 }

@@ -7,6 +7,8 @@ pub enum Key {
     Listen,
     /// Where the ledger is.
     Store,
+    /// Whether processes tell each other by NOTIFY.
+    Notify,
     /// Where documents, and what is too large for a row, are.
     Blobs,
     /// The address of the bucket's service.
@@ -21,6 +23,10 @@ pub enum Key {
     BlobsPlainHttp,
     /// What the process does.
     Roles,
+    /// The pools that it claims from.
+    Pools,
+    /// The tasks whose jobs it claims.
+    Tasks,
     /// Jobs in hand at the same time.
     Slots,
     /// How long a worker is undisturbed without a heartbeat.
@@ -39,9 +45,10 @@ pub enum Key {
 
 impl Key {
     /// Every key, in the order of the commented defaults.
-    pub const ALL: [Key; 16] = [
+    pub const ALL: [Key; 19] = [
         Key::Listen,
         Key::Store,
+        Key::Notify,
         Key::Blobs,
         Key::BlobsEndpoint,
         Key::BlobsRegion,
@@ -49,6 +56,8 @@ impl Key {
         Key::BlobsCredentials,
         Key::BlobsPlainHttp,
         Key::Roles,
+        Key::Pools,
+        Key::Tasks,
         Key::Slots,
         Key::LeaseMs,
         Key::HeartbeatMs,
@@ -63,6 +72,7 @@ impl Key {
         match self {
             Key::Listen => "listen",
             Key::Store => "store",
+            Key::Notify => "notify",
             Key::Blobs => "blobs",
             Key::BlobsEndpoint => "blobs_endpoint",
             Key::BlobsRegion => "blobs_region",
@@ -70,6 +80,8 @@ impl Key {
             Key::BlobsCredentials => "blobs_credentials",
             Key::BlobsPlainHttp => "blobs_plain_http",
             Key::Roles => "roles",
+            Key::Pools => "pools",
+            Key::Tasks => "tasks",
             Key::Slots => "slots",
             Key::LeaseMs => "lease_ms",
             Key::HeartbeatMs => "heartbeat_ms",

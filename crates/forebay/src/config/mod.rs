@@ -9,6 +9,7 @@ mod fault;
 mod given;
 mod key;
 mod layers;
+mod only;
 mod ready;
 mod roles;
 mod store;
@@ -22,6 +23,7 @@ pub use blobs::BlobPlace;
 pub use fault::ConfigFault;
 pub use key::Key;
 pub use layers::{Sources, load};
+pub use only::{Only, Unknown};
 pub use roles::Roles;
 pub use store::{NotAStore, PASSWORD_VARIABLE, StoreUrl};
 
@@ -35,10 +37,17 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where the ledger is. Default: the file `forebay.db`.
     pub store: StoreUrl,
+    /// Whether processes on one PostgreSQL database tell each other by NOTIFY what they do; otherwise each finds
+    /// out within a second. Default true.
+    pub notify: bool,
     /// Where documents are, and what is too large for a row. Default: the folder `forebay.db.blobs`.
     pub blobs: BlobPlace,
     /// What the process does. Default: everything.
     pub roles: Roles,
+    /// The pools that it claims from, if it works. Default: all.
+    pub pools: Only,
+    /// The tasks whose jobs it claims, if it works. Default: all.
+    pub tasks: Only,
     /// Jobs in hand at the same time, over all pools. Default 256.
     pub slots: usize,
     /// How long a worker is undisturbed without a heartbeat. Default 30 s.
@@ -63,7 +72,10 @@ impl Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 7120)),
             blobs: BlobPlace::Folder(store.blob_folder()),
             store,
+            notify: true,
             roles: Roles::ALL,
+            pools: Only::default(),
+            tasks: Only::default(),
             slots: 256,
             lease: Millis::from_secs(30),
             heartbeat: Millis::from_secs(10),

@@ -8,7 +8,7 @@ use super::fault::ConfigFault;
 use super::given::Given;
 use super::key::Key;
 use super::layers::Layers;
-use super::{PASSWORD_VARIABLE, Roles, Settings, StoreUrl, blobs};
+use super::{Only, PASSWORD_VARIABLE, Roles, Settings, StoreUrl, blobs};
 
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
 
@@ -23,7 +23,10 @@ pub(super) fn settings(
     let listen = reader.read(Key::Listen, listen);
     let store = reader.read(Key::Store, |given| store(given, variable(PASSWORD_VARIABLE)));
     let blobs = blobs::place(&mut reader, store.as_ref(), variable);
+    let notify = reader.read(Key::Notify, flag);
     let roles = reader.read(Key::Roles, roles);
+    let pools = reader.read(Key::Pools, names);
+    let tasks = reader.read(Key::Tasks, names);
     let slots = reader.number(Key::Slots, 1, 100_000);
     let lease = reader.number(Key::LeaseMs, 300, DAY_MS);
     let heartbeat = reader.number(Key::HeartbeatMs, 100, DAY_MS);
@@ -35,8 +38,11 @@ pub(super) fn settings(
     Some(Settings {
         listen: listen?,
         store: store?,
+        notify: notify?,
         blobs: blobs?,
         roles: roles?,
+        pools: pools?,
+        tasks: tasks?,
         slots: usize::try_from(slots?).ok()?,
         lease: Millis::new(lease?),
         heartbeat: Millis::new(heartbeat?),
@@ -141,4 +147,19 @@ fn store(given: &Given, password: Option<String>) -> Result<StoreUrl, Refusal> {
 fn roles(given: &Given) -> Result<Roles, Refusal> {
     let names = given.list().ok_or_else(|| ("not a list of roles".to_owned(), Roles::fix()))?;
     Roles::parse(names.iter().map(String::as_str)).map_err(|problem| (problem, Roles::fix()))
+}
+
+fn names(given: &Given) -> Result<Only, Refusal> {
+    let fix =
+        || "write names with commas between them, or a list of them; an empty list means all".to_owned();
+    let names = given.list().ok_or_else(|| ("not a list of names".to_owned(), fix()))?;
+    match names.iter().any(String::is_empty) {
+        true => Err(("a name is missing".to_owned(), fix())),
+        false => Ok(Only::these(names)),
+    }
+}
+
+fn flag(given: &Given) -> Result<bool, Refusal> {
+    let fix = "write true or false, without quotes in a file";
+    given.flag().ok_or_else(|| ("neither true nor false".to_owned(), fix.to_owned()))
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use forebay_store::blob::s3::{KeySource, Limits, S3Blobs, S3Bucket};
 use forebay_store::blob::{Blobs, FsBlobs};
-use forebay_store::postgres::{Target, connect};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -14,16 +13,10 @@ use crate::chaos_proxy::{Behaviour, ChaosProxy, Cut, Way};
 use crate::harness::{FOREBAY, Home, Server, client, data, simulator};
 use crate::journey::eventually;
 use crate::judge::{all_holds, logged_simulator};
+use crate::postgres::{Database, variable};
 
 /// More than a row takes.
 const LARGE: usize = 100_000;
-
-/// Where a server of `scripts/services` is.
-fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| {
-        panic!("{name} is not set: scripts/services start, then eval \"$(scripts/services env)\"")
-    })
-}
 
 /// A prefix of its own in the bucket that all tests share.
 struct Bucket {
@@ -34,13 +27,6 @@ struct Bucket {
 
 impl Bucket {
     fn new() -> Self {
-        let variable = |name: &str| {
-            std::env::var(name).unwrap_or_else(|_| {
-                panic!(
-                    "{name} is not set: scripts/services start s3, then eval \"$(scripts/services env s3)\""
-                )
-            })
-        };
         let prefix = format!("e2e/{:016x}", rand::random::<u64>());
         Self { endpoint: variable("FOREBAY_TEST_S3"), keys: variable("FOREBAY_TEST_S3_KEYS"), prefix }
     }
@@ -172,22 +158,10 @@ async fn documents_large_inputs_and_large_results_are_in_the_bucket_and_nowhere_
     all_holds(&home, &["--drained"]);
 }
 
-/// Runs a statement on the PostgreSQL server.
-async fn on_postgres(url: &str, statement: &str) {
-    let (client, link) = connect(&Target::parse(url).unwrap()).await.unwrap();
-    let link = tokio::spawn(link);
-    client.batch_execute(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
-    drop(client);
-    link.await.unwrap().unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn one_machine_reads_what_another_wrote() {
-    let (bucket, any) = (Bucket::new(), variable("FOREBAY_TEST_POSTGRES"));
-    let name = format!("bucket_{:016x}", rand::random::<u64>());
-    on_postgres(&any, &format!("CREATE DATABASE {name}")).await;
-    let url = format!("{}/{name}", any.rsplit_once('/').unwrap().0);
-    let (front, back) = (Home::on(&url), Home::on(&url));
+    let (bucket, database) = (Bucket::new(), Database::new());
+    let (front, back) = (database.home(), database.home());
     let sim = simulator(&copier()).await;
     let role = |role: &str| {
         let mut environment = bucket.environment();
@@ -195,8 +169,7 @@ async fn one_machine_reads_what_another_wrote() {
         environment
     };
     let api = start(&front, &sim.base_url(), &role("api")).unwrap();
-    let key_file = format!("{name}.admin-key");
-    std::fs::copy(front.path().join(&key_file), back.path().join(&key_file)).unwrap();
+    std::fs::copy(front.admin_key_file(), back.admin_key_file()).unwrap();
     api.apply(&definitions(&sim.base_url())).await;
     let worker = start(&back, &sim.base_url(), &role("work,maintain")).unwrap();
     let text = large_text();
@@ -215,7 +188,6 @@ async fn one_machine_reads_what_another_wrote() {
     let alone = start(&front, &sim.base_url(), &[("FOREBAY_ROLES", "api".to_owned())]).unwrap();
     assert!(log(&front).contains("a process on another machine does not see the blobs in the folder"));
     alone.kill_9();
-    on_postgres(&any, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

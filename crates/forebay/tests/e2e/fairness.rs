@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::capacity::other_tenant;
 use crate::crash::{Chance, from_environment};
-use crate::fleet::Database;
 use crate::harness::{Home, PATIENCE, Server, definitions, simulator};
+use crate::postgres::DatabaseServer;
 
 /// How long a call takes.
 const CALL: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ async fn a_single_job_waits_for_one_call_beside_thousands() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_single_job_waits_for_one_call_where_several_processes_work() {
-    let database = Database::start();
+    let database = DatabaseServer::start();
     let home = Home::on(&database.url);
     beside_thousands(&home, &["api,maintain", "work", "work"]).await;
 }

@@ -5,8 +5,6 @@
 //! that gets the report.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,6 +19,7 @@ use crate::crash::{
 };
 use crate::harness::{Home, Server, definitions};
 use crate::judge::{ClientLog, all_holds, logged_simulator};
+use crate::postgres::DatabaseServer;
 
 /// Who is in it, by roles; the first three have the API.
 const ROLES: [&str; 8] = ["api", "api", "api", "work", "work", "work", "maintain", "maintain"];
@@ -81,43 +80,10 @@ async fn nothing_is_lost_and_nothing_unexplained_whichever_process_ends() {
     }
 }
 
-/// A database server of its own, so that it may crash.
-pub struct Database {
-    folder: tempfile::TempDir,
-    pub url: String,
-}
-
-impl Database {
-    pub fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut database = Self { folder, url: String::new() };
-        database.services(&["start", "postgres"]);
-        let said = database.services(&["env", "postgres"]);
-        let line = said.lines().find_map(|line| line.strip_prefix("export FOREBAY_TEST_POSTGRES="));
-        database.url = line.unwrap_or_else(|| panic!("no address in {said:?}")).trim_matches('\'').to_owned();
-        database
-    }
-
-    fn services(&self, arguments: &[&str]) -> String {
-        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/services");
-        let mut command = Command::new(script);
-        let ran =
-            command.args(arguments).env("FOREBAY_SERVICES", self.folder.path()).output().expect("it runs");
-        assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
-        String::from_utf8_lossy(&ran.stdout).into_owned()
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        self.services(&["stop", "postgres"]);
-    }
-}
-
 /// All processes, what they work for, and who uses them.
 struct Fleet {
     chance: Chance,
-    database: Database,
+    database: DatabaseServer,
     home: Home,
     sim: SimHandle,
     members: Vec<Option<Server>>,
@@ -131,7 +97,7 @@ struct Fleet {
 
 impl Fleet {
     async fn new(seed: u64) -> Self {
-        let database = Database::start();
+        let database = DatabaseServer::start();
         let home = Home::on(&database.url);
         let scenario = json!({
             "seed": seed,
@@ -231,9 +197,7 @@ impl Fleet {
                 tokio::time::sleep(Duration::from_millis(1_200)).await;
                 signal("CONT");
             }
-            Kind::Database => {
-                self.database.services(&["crash"]);
-            }
+            Kind::Database => self.database.crash(),
         }
         self.wait(50, 300).await;
         self.start_all().await;

@@ -47,12 +47,15 @@ impl Home {
     }
 
     pub fn admin_key(&self) -> String {
+        std::fs::read_to_string(self.admin_key_file()).expect("the admin key").trim().to_owned()
+    }
+
+    pub fn admin_key_file(&self) -> PathBuf {
         let name = match &self.elsewhere {
             Some(url) => url.rsplit('/').next().expect("the database's name"),
             None => "forebay.db",
         };
-        let file = self.folder.path().join(format!("{name}.admin-key"));
-        std::fs::read_to_string(file).expect("the admin key").trim().to_owned()
+        self.folder.path().join(format!("{name}.admin-key"))
     }
 }
 
@@ -88,6 +91,16 @@ impl Server {
 
     /// As above, for a server that may end before it listens: then what it said until then.
     pub fn try_start(home: &Home, provider: &str, environment: &[(&str, &str)]) -> Result<Self, String> {
+        let server = Self::try_start_without_key(home, provider, environment)?;
+        Ok(server.with_key(&home.admin_key()))
+    }
+
+    /// As above, where it is another one, perhaps, that makes the first key.
+    pub fn try_start_without_key(
+        home: &Home,
+        provider: &str,
+        environment: &[(&str, &str)],
+    ) -> Result<Self, String> {
         let mut child = command(home, provider, environment).spawn().expect("the server starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output");
@@ -97,7 +110,13 @@ impl Server {
             return Err(line);
         };
         let url = hello["url"].as_str().expect("its address").to_owned();
-        Ok(Self { child, url, key: home.admin_key(), http: client() })
+        Ok(Self { child, url, key: String::new(), http: client() })
+    }
+
+    /// Asked with this key from now on.
+    pub fn with_key(mut self, key: &str) -> Self {
+        self.key = key.to_owned();
+        self
     }
 
     pub fn pid(&self) -> u32 {

@@ -71,7 +71,9 @@ impl Folder {
     pub(super) async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
         let store = StoreUrl::parse(&self.store(), None);
         let store = store.map_err(|error| CliError::usage(error.problem, error.fix))?;
-        service::open(&store).await.map_err(|error| CliError::failed("the store can't be opened", &error))
+        service::open(&store, true)
+            .await
+            .map_err(|error| CliError::failed("the store can't be opened", &error))
     }
 
     /// Has a server do now what it does by itself after a while.

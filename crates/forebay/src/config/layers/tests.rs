@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::BlobPlace;
+use crate::config::{BlobPlace, Only};
 use forebay_core::time::Millis;
 use forebay_store::blob::s3::{KeySource, S3Bucket};
 
@@ -65,7 +65,7 @@ fn everything_that_is_wrong_is_said_at_once() {
                 drain_ms = \"20s\"\nmax_pending_jobs = 1.5\n";
     insta::assert_snapshot!(refusals(text), @r#"
     forebay.toml:2: there is no key `slotz`
-      fix: remove it, or use one of listen, store, blobs, blobs_endpoint, blobs_region, blobs_addressing, blobs_credentials, blobs_plain_http, roles, slots, lease_ms, heartbeat_ms, reaper_interval_ms, drain_ms, max_pending_jobs, idempotency_ttl_ms
+      fix: remove it, or use one of listen, store, notify, blobs, blobs_endpoint, blobs_region, blobs_addressing, blobs_credentials, blobs_plain_http, roles, pools, tasks, slots, lease_ms, heartbeat_ms, reaper_interval_ms, drain_ms, max_pending_jobs, idempotency_ttl_ms
     forebay.toml:1: listen = "localhost": not an address to listen on
       fix: write an IP address and a port, such as "127.0.0.1:7120" or "[::1]:7120"
     forebay.toml:4: store = (not shown): the database is missing
@@ -78,6 +78,32 @@ fn everything_that_is_wrong_is_said_at_once() {
       fix: write a whole number from 0 to 3600000, without quotes or a unit
     forebay.toml:7: max_pending_jobs = (a number with decimals): not a whole number
       fix: write a whole number from 1 to 1000000000, without quotes or a unit
+    "#);
+}
+
+#[test]
+fn lists_and_switches_are_read_in_each_layer() {
+    let file = load_text("pools = [\"b\", \"a\"]\ntasks = \"x, y\"\nnotify = false").unwrap();
+    let names = |only: &Only| only.names().unwrap_or_default().join(" ");
+    assert_eq!(
+        (names(&file.pools), names(&file.tasks), file.notify),
+        ("a b".to_owned(), "x y".to_owned(), false)
+    );
+    let environment = |name: &str| match name {
+        "FOREBAY_POOLS" => Some("a,b".to_owned()),
+        "FOREBAY_NOTIFY" => Some("false".to_owned()),
+        _ => None,
+    };
+    let flags = vec![(Key::Tasks, "--tasks", "x,y".to_owned())];
+    let settings = load(Sources { file: None, environment: &environment, flags }).unwrap();
+    assert_eq!((&settings.pools, &settings.tasks, settings.notify), (&file.pools, &file.tasks, false));
+    insta::assert_snapshot!(refusals("notify = \"false\"\npools = [\"a\", \"\"]\ntasks = 1\n"), @r#"
+    forebay.toml:1: notify = "false": neither true nor false
+      fix: write true or false, without quotes in a file
+    forebay.toml:2: pools = ["a", ""]: a name is missing
+      fix: write names with commas between them, or a list of them; an empty list means all
+    forebay.toml:3: tasks = 1: not a list of names
+      fix: write names with commas between them, or a list of them; an empty list means all
     "#);
 }
 
@@ -205,7 +231,7 @@ fn what_is_wrong_about_blobs_is_said_without_what_may_be_a_key() {
     let text = "blobs = \"s3://docs\"\nblobs_endpoint = \"http://minio:9000\"\nblobs_region = \"eu 1\"\n\
                 blobs_addressing = \"host\"\nblobs_credentials = \"AKIA0123\"\nblobs_plain_http = true\n";
     insta::assert_snapshot!(refusals(text), @r#"
-    forebay.toml:6: blobs_plain_http = (true or false): not one of the words that it may be
+    forebay.toml:6: blobs_plain_http = true: not one of the words that it may be
       fix: write one of loopback, anywhere
     forebay.toml:2: blobs_endpoint = "http://minio:9000": without TLS, documents can be read on the way to another machine
       fix: write https://, or set blobs_plain_http to "anywhere" if nobody else is on the way

@@ -22,7 +22,7 @@ pub(in crate::http) struct Explanation {
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 pub(in crate::http) struct Waiting {
     /// `fair_share`, `pool_limit`, `cooldown`, `budget`, `in_flight_limit`, `retry_at`, `not_before`,
-    /// `ordering_key`, `child`, `approval`, `callback`, `paused` or `worker`.
+    /// `ordering_key`, `child`, `approval`, `callback`, `paused`, `no_worker` or `worker`.
     #[schema(value_type = String)]
     pub(in crate::http) kind: &'static str,
     /// The same for a person, with the numbers.

@@ -9,13 +9,14 @@ use forebay_core::job::State as JobState;
 use forebay_core::money::Price;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_core::window::{Full, Window};
-use forebay_store::record::Queue;
+use forebay_store::record::{ProcessRecord, ProcessReport, Queue};
 
 use crate::http::api::Api;
 use crate::http::auth::Principal;
 use crate::http::dto::{Eta, Explanation, Waiting};
 use crate::http::params::{NoParams, PathId};
 use crate::http::problem::Problem;
+use crate::presence::is_silent;
 
 /// `GET /v1/jobs/{job_id}/explain`
 pub(super) async fn explain(
@@ -32,13 +33,19 @@ pub(super) async fn explain(
         }
         _ => None,
     };
+    let processes = match queue.job.job.state {
+        JobState::Ready | JobState::RetryScheduled => store.processes().await?,
+        _ => Vec::new(),
+    };
+    let now = store.now();
     let definitions = &api.app.revisions.active().definitions;
     let facts = Facts {
-        now: store.now(),
+        now,
         limits: definitions.pools.get(&queue.pool.name).map(|pool| pool.limits),
         price: definitions.models.get(&queue.step.model).map(|model| model.price).unwrap_or_default(),
         task_limit: definitions.tasks.get(&queue.job.task).and_then(|task| task.max_in_flight),
         slots: u64::try_from(api.app.settings.slots).unwrap_or(u64::MAX),
+        has_worker: processes.iter().any(|process| works_on(process, &queue, now)),
         review_due,
     };
     Ok(Json(facts.explain(&queue)))
@@ -55,6 +62,8 @@ struct Facts {
     task_limit: Option<u64>,
     /// Calls that this process makes at the same time.
     slots: u64,
+    /// Whether a process that is heard of works on such jobs.
+    has_worker: bool,
     review_due: Option<Timestamp>,
 }
 
@@ -78,6 +87,7 @@ impl Facts {
     fn in_queue(&self, queue: &Queue) -> Vec<Waiting> {
         let reasons = [
             self.paused(queue),
+            self.no_worker(queue),
             behind_its_key(queue),
             self.too_large(queue),
             self.not_due(queue),
@@ -109,6 +119,15 @@ impl Facts {
             "The active definitions have no pool `{pool}`, so nothing is called through it until a revision has it again."
         );
         self.limits.is_none().then(|| waiting("paused", detail, None))
+    }
+
+    fn no_worker(&self, queue: &Queue) -> Option<Waiting> {
+        let (task, pool) = (&queue.job.task, &queue.pool.name);
+        let detail = format!(
+            "No process that is heard of claims jobs of the task `{task}` from pool `{pool}`: start one with the role `work` \
+             that is not restricted to others."
+        );
+        (self.limits.is_some() && !self.has_worker).then(|| waiting("no_worker", detail, None))
     }
 
     /// A limit was lowered below what the call needs alone.
@@ -199,7 +218,7 @@ impl Facts {
     fn eta(&self, queue: &Queue, waiting_for: &[Waiting]) -> Option<Eta> {
         let (half, most) =
             (percentile(&queue.recent_durations, 50)?, percentile(&queue.recent_durations, 90)?);
-        let unknown = ["paused", "ordering_key", "budget", "child", "callback", "approval"];
+        let unknown = ["paused", "no_worker", "ordering_key", "budget", "child", "callback", "approval"];
         if queue.job.job.state.is_terminal()
             || waiting_for.iter().any(|reason| unknown.contains(&reason.kind))
         {
@@ -240,6 +259,17 @@ fn percentile(sorted: &[i64], percent: usize) -> Option<Millis> {
 
 fn waiting(kind: &'static str, detail: impl Into<String>, until: Option<Timestamp>) -> Waiting {
     Waiting { kind, detail: detail.into(), until }
+}
+
+/// Whether a process claims such jobs, as far as anybody has heard.
+fn works_on(process: &ProcessRecord, queue: &Queue, now: Timestamp) -> bool {
+    let includes =
+        |some: &Option<Vec<String>>, one: &String| some.as_ref().is_none_or(|some| some.contains(one));
+    let ProcessReport { roles, pools, tasks, .. } = &process.report;
+    !is_silent(process.heard_at, now)
+        && roles.iter().any(|role| role == "work")
+        && includes(pools, &queue.pool.name)
+        && includes(tasks, &queue.job.task)
 }
 
 fn is_retry(queue: &Queue) -> bool {

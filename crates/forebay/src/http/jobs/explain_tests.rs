@@ -2,6 +2,7 @@ use super::*;
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
 use forebay_core::grant::Account;
+use forebay_core::id::ProcessId;
 use forebay_core::job::{Failure, Job, Priority};
 use forebay_core::money::Micros;
 use forebay_core::window::Bucket;
@@ -100,6 +101,7 @@ fn facts() -> Facts {
         price,
         task_limit: None,
         slots: 4,
+        has_worker: true,
         review_due: None,
     }
 }
@@ -114,6 +116,45 @@ fn a_due_job_with_nothing_in_its_way_waits_for_a_worker() {
     assert_eq!(kinds(&explanation), ["worker"]);
     assert_eq!(explanation.ahead, Some(0));
     assert_eq!(explanation.eta, None, "nothing was measured yet");
+}
+
+#[test]
+fn a_job_that_no_process_works_on_says_so() {
+    let ready = queue(JobState::Ready);
+    let explanation = Facts { has_worker: false, ..facts() }.explain(&ready);
+    assert_eq!(kinds(&explanation), ["no_worker"]);
+    let detail = &explanation.waiting_for[0].detail;
+    assert!(detail.contains("`invoice`") && detail.contains("`main`"), "{detail}");
+    let ended = Facts { has_worker: false, ..facts() }.explain(&queue(JobState::Succeeded));
+    assert!(ended.waiting_for.is_empty());
+}
+
+#[test]
+fn who_works_on_a_job_has_the_role_is_heard_of_and_is_not_restricted_to_others() {
+    let queue = queue(JobState::Ready);
+    let names = |names: &[&str]| Some(names.iter().copied().map(str::to_owned).collect::<Vec<_>>());
+    let process = |roles: &[&str], pools, tasks| ProcessRecord {
+        report: ProcessReport {
+            id: ProcessId::from_bytes([1; 16]),
+            name: "host-1".to_owned(),
+            build: "forebay/1.2.3".to_owned(),
+            roles: names(roles).unwrap(),
+            slots: 1,
+            pools,
+            tasks,
+            in_hand: 0,
+            started_at: NOW,
+        },
+        heard_at: NOW,
+        leads: vec![],
+    };
+    let works = |process: &ProcessRecord| works_on(process, &queue, NOW);
+    let all = process(&["api", "work"], None, None);
+    assert!(works(&all) && works(&process(&["work"], names(&["a", "main"]), names(&["invoice"]))));
+    assert!(!works_on(&all, &queue, at(60)), "it is not heard of any more");
+    assert!(!works(&process(&["api"], None, None)));
+    assert!(!works(&process(&["work"], names(&["other"]), None)));
+    assert!(!works(&process(&["work"], None, names(&["other"]))));
 }
 
 #[test]

@@ -200,6 +200,9 @@ async fn a_job_that_waits_is_explained() {
     let path = format!("/v1/jobs/{}", bench.submit(&key).await);
     let explained = bench.get(&key, &format!("{path}/explain")).await;
     assert_eq!(explained.body["state"], "READY");
+    assert_eq!(explained.body["waiting_for"][0]["kind"], "no_worker", "{}", explained.body);
+    bench.report_a_worker().await;
+    let explained = bench.get(&key, &format!("{path}/explain")).await;
     assert_eq!(explained.body["waiting_for"][0]["kind"], "worker", "{}", explained.body);
     assert_eq!(explained.body["ahead"], 0);
     let steps = bench.get(&key, &format!("{path}/steps")).await;

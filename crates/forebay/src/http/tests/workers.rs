@@ -8,6 +8,25 @@ use serde_json::json;
 
 use super::Bench;
 
+impl Bench {
+    /// As a process that works on everything in the pool of the default definitions' tasks.
+    pub(super) async fn report_a_worker(&self) -> ProcessReport {
+        let report = ProcessReport {
+            id: ProcessId::from_bytes([1; 16]),
+            name: "host-1".to_owned(),
+            build: "forebay/1.2.3".to_owned(),
+            roles: vec!["work".to_owned(), "maintain".to_owned()],
+            slots: 7,
+            pools: Some(vec!["openai".to_owned()]),
+            tasks: None,
+            in_hand: 3,
+            started_at: self.app.store.now(),
+        };
+        self.app.store.report(report.clone()).await.unwrap();
+        report
+    }
+}
+
 #[tokio::test]
 async fn processes_are_listed_for_whoever_operates_them() {
     let bench = Bench::new().await;
@@ -15,27 +34,14 @@ async fn processes_are_listed_for_whoever_operates_them() {
     let none = bench.get(&key, "/v1/workers").await;
     assert_eq!((none.status, none.body), (StatusCode::OK, json!({"data": []})));
 
-    let store = &bench.app.store;
-    let now = store.now();
-    let report = ProcessReport {
-        id: ProcessId::from_bytes([1; 16]),
-        name: "host-1".to_owned(),
-        build: "forebay/1.2.3".to_owned(),
-        roles: vec!["work".to_owned(), "maintain".to_owned()],
-        slots: 7,
-        pools: Some(vec!["main".to_owned()]),
-        tasks: None,
-        in_hand: 3,
-        started_at: now,
-    };
-    store.report(report.clone()).await.unwrap();
-    store.lead("maintenance", report.id, Millis::from_secs(10)).await.unwrap().unwrap();
+    let ProcessReport { id, started_at: now, .. } = bench.report_a_worker().await;
+    bench.app.store.lead("maintenance", id, Millis::from_secs(10)).await.unwrap().unwrap();
     let worker = bench.get(&key, "/v1/workers").await.body["data"][0].clone();
     assert_eq!(
         worker,
         json!({
             "process_id": format!("prc_{}", "01".repeat(16)), "name": "host-1", "build": "forebay/1.2.3",
-            "roles": ["work", "maintain"], "slots": 7, "jobs_in_hand": 3, "pools": ["main"],
+            "roles": ["work", "maintain"], "slots": 7, "jobs_in_hand": 3, "pools": ["openai"],
             "leads": ["maintenance"], "started_at": now, "heard_at": worker["heard_at"], "silent": false,
         })
     );
