@@ -1,9 +1,12 @@
 //! What operators and their machines look at.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use forebay_core::time::Millis;
+use forebay_store::StoreError;
 use http::header::CONTENT_TYPE;
 
 use super::api::Api;
@@ -12,6 +15,8 @@ use super::problem::{Code, Problem};
 use super::route::{Doc, Route, get};
 use crate::metrics::{self, Scrape};
 
+/// How long the database may take to show that it is there: whoever asks does not wait for ever.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// When to ask again whether the server is ready.
 const READY_RETRY: Millis = Millis::from_secs(2);
 
@@ -21,7 +26,8 @@ pub(super) fn routes() -> Vec<Route> {
         get("/livez", live).open(Doc::of("meta", "Whether the process runs").gives::<Ready>(200, "It does")),
         get("/readyz", ready).open(
             Doc::of("meta", "Whether the server takes requests")
-                .more("503 while the store fails, and from the moment when the server is told to stop.")
+                .more("503 while the database fails or does not answer within two seconds, with the reason as the problem's detail, and from \
+                     the moment when the server is told to stop.")
                 .gives::<Ready>(200, "It does"),
         ),
         get("/metrics", scrape).open(Doc::of("meta", "Counters and gauges for Prometheus").gives_raw(
@@ -40,11 +46,21 @@ async fn ready(State(api): State<Api>) -> Result<Json<Ready>, Problem> {
     if api.app.tasks.stopping().is_cancelled() {
         return Err(Problem::new(Code::Overloaded, "the server is stopping").retry_after(READY_RETRY));
     }
-    if let Err(failure) = api.app.store.active_revision().await {
-        tracing::warn!(error = %failure, "not ready: the store fails");
-        return Err(Problem::new(Code::Overloaded, "the store fails").retry_after(READY_RETRY));
-    }
-    Ok(Json(Ready { status: "ok" }))
+    let reason = match tokio::time::timeout(PATIENCE, api.app.store.active_revision()).await {
+        Ok(Ok(_)) => return Ok(Json(Ready { status: "ok" })),
+        Ok(Err(failure)) => {
+            tracing::warn!(error = %failure, "not ready: the store fails");
+            match failure {
+                StoreError::Unavailable(_) => "the database can't be reached",
+                _ => "the database fails",
+            }
+        }
+        Err(_) => {
+            tracing::warn!("not ready: the store does not answer");
+            "the database does not answer"
+        }
+    };
+    Err(Problem::new(Code::Overloaded, reason).retry_after(READY_RETRY))
 }
 
 async fn scrape(State(api): State<Api>) -> Result<Response, Problem> {

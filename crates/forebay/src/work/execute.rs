@@ -161,10 +161,12 @@ async fn document(worker: &Worker, input: &Input) -> Result<String, Failure> {
     }
 }
 
-/// Writes the verdict. A store that is away for a moment is asked again: the answer is paid for, and a commit
-/// needs the fence, not the lease. Nothing is known of it where there is no answer.
+/// Writes the verdict. A store that is away is asked again until it is back: the answer is paid for, and a commit
+/// needs the fence, not the lease. Only at shutdown that ends. Nothing is known of it where there is no answer.
 async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) -> Option<Committed> {
-    const TRIES: u32 = 8;
+    const LONGEST: Duration = Duration::from_secs(2);
+    /// Tries at shutdown: ten seconds.
+    const TRIES: u32 = 9;
     let commit = StepCommit {
         job_id: claimed.job_id,
         attempt_id: claimed.attempt_id,
@@ -173,7 +175,8 @@ async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) -> Option<
         close: verdict.close,
         then: verdict.then,
     };
-    for nth in 0..TRIES {
+    let mut tries = 0;
+    while tries < TRIES || !worker.hand_back.is_cancelled() {
         match worker.app.store.commit_step(commit.clone()).await {
             Ok(committed) => {
                 noted(worker, claimed, &commit, &committed);
@@ -181,7 +184,8 @@ async fn commit(worker: &Worker, claimed: &Claimed, verdict: Verdict) -> Option<
             }
             Err(error @ (StoreError::Unavailable(_) | StoreError::Unknown(_))) => {
                 warn!(%error, job = %claimed.job_id, "a result could not be committed yet");
-                tokio::time::sleep(Duration::from_millis(100 << nth)).await;
+                tokio::time::sleep(Duration::from_millis(100 << tries.min(TRIES)).min(LONGEST)).await;
+                tries += 1;
             }
             Err(error) => {
                 // What the row refuses it refuses again; the job's lease lapses, and rescue says so.

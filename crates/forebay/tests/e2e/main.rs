@@ -26,6 +26,7 @@ mod journey;
 mod judge;
 mod letters;
 mod master_data;
+mod outage;
 mod postgres;
 mod privacy;
 mod processes;

@@ -27,10 +27,12 @@ impl From<StoreError> for Problem {
     fn from(failure: StoreError) -> Self {
         error!(error = %failure, "the store failed a request");
         match failure {
-            StoreError::Unavailable(_)
-            | StoreError::Unreachable(_)
-            | StoreError::Unknown(_)
-            | StoreError::Raced(_) => {
+            StoreError::Unknown(_) => {
+                let detail = "whether the store has taken this is not known: the same request under the same \
+                              Idempotency-Key does nothing twice";
+                Problem::new(Code::Overloaded, detail).retry_after(STORE_RETRY)
+            }
+            StoreError::Unavailable(_) | StoreError::Unreachable(_) | StoreError::Raced(_) => {
                 Problem::new(Code::Overloaded, "the store can't take this at the moment")
                     .retry_after(STORE_RETRY)
             }
