@@ -27,6 +27,7 @@ mod judge;
 mod letters;
 mod master_data;
 mod outage;
+mod paused;
 mod postgres;
 mod privacy;
 mod processes;
