@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forebay_gateway::Gateway;
 use forebay_store::StoreError;
-use forebay_store::blob::s3::{Limits, S3Blobs};
+use forebay_store::blob::s3::{Limits, S3Blobs, S3Bucket};
 use forebay_store::blob::{self, Blobs, FsBlobs, KeptBlobs};
 
 use crate::config::{BlobPlace, Settings, StoreUrl};
@@ -40,17 +40,23 @@ pub async fn open(settings: &Settings, gateway: &Gateway) -> Result<Arc<dyn Blob
 ///
 /// What does not work, in words for whoever runs it.
 pub async fn examine(place: &BlobPlace) -> Result<bool, String> {
-    let blobs: Box<dyn Blobs> = match place {
+    match place {
         BlobPlace::Folder(path) if !path.exists() => return Ok(false),
-        BlobPlace::Folder(path) => Box::new(FsBlobs::open(path).map_err(reason)?),
-        BlobPlace::Bucket(bucket) => {
-            let gateway = Gateway::new().map_err(|error| error.to_string())?;
-            let blobs = S3Blobs::new((**bucket).clone(), gateway.http(), Limits::default());
-            Box::new(blobs.map_err(reason)?)
-        }
-    };
-    blob::probe(blobs.as_ref()).await.map_err(reason)?;
+        BlobPlace::Folder(path) => blob::probe(&FsBlobs::open(path).map_err(reason)?).await,
+        BlobPlace::Bucket(bucket) => blob::probe(&reach(bucket)?).await,
+    }
+    .map_err(reason)?;
     Ok(true)
+}
+
+/// A bucket, of which nothing is tried yet.
+///
+/// # Errors
+///
+/// What can't be used, in words for whoever runs it.
+pub fn reach(bucket: &S3Bucket) -> Result<S3Blobs, String> {
+    let gateway = Gateway::new().map_err(|error| error.to_string())?;
+    S3Blobs::new(bucket.clone(), gateway.http(), Limits::default()).map_err(reason)
 }
 
 /// Whether processes may use the same ledger that do not see the same blobs.

@@ -3,19 +3,27 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use forebay_core::digest::Digest;
 use forebay_core::time::Millis;
+use forebay_store::StoreError;
+use forebay_store::blob::Blobs as _;
+use forebay_store::blob::s3::S3Bucket;
+use futures_util::StreamExt as _;
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::output::{Mark, Output};
 use super::store;
 use super::values::duration;
-use crate::config::StoreUrl;
+use crate::blobs;
+use crate::config::{self, BlobPlace, Key, Sources, StoreUrl};
 use crate::verify::records::Records;
 use crate::verify::report::{Report, Verdict, Violation};
 use crate::verify::world::Outside;
-use crate::verify::{Unreadable, judge, logs, look_at_blobs, postgres, sqlite};
+use crate::verify::{Unreadable, judge, logs, look_at_blob, look_at_blobs, postgres, sqlite};
 
+/// Blobs that a bucket is asked for at the same time.
+const AT_ONCE: usize = 16;
 /// Violations that are shown to a person; JSON has all of them.
 const SHOWN: usize = 50;
 
@@ -32,9 +40,12 @@ pub struct VerifyArgs {
         value_name = "URL"
     )]
     pub store: String,
-    /// The folder with the files of blobs, where it is not beside the database
-    #[arg(long, value_name = "FOLDER")]
-    pub blobs: Option<PathBuf>,
+    /// Where blobs are: a folder, or s3://BUCKET/PREFIX [default: FOREBAY_BLOBS, else the folder beside the database]
+    #[arg(long, value_name = "PLACE")]
+    pub blobs: Option<String>,
+    /// The server's configuration file, for where its blobs are and how a bucket is reached
+    #[arg(long, env = "FOREBAY_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// The simulator's log of calls: JSON lines as `GET /_sim/requests` or `forebay sim --log` gives them
     #[arg(long, value_name = "FILE")]
     pub sim_log: Option<PathBuf>,
@@ -58,18 +69,21 @@ pub struct VerifyArgs {
 /// Judges.
 pub async fn run(args: VerifyArgs, output: &Output) -> Result<Exit, CliError> {
     let store = store::named(&args.store)?;
-    let blobs = args.blobs.clone();
+    let place = place(&args)?;
     let outside = aside(move || outside(&args)).await??;
     let mut records = read(&store).await?;
-    let folder = blobs.unwrap_or_else(|| store.blob_folder());
-    // A server's database does not say where its files are.
-    if records.blobs.is_empty() || folder.is_dir() || matches!(store, StoreUrl::Sqlite(_)) {
-        records = aside(move || with_blobs(records, &folder)).await?;
-    } else {
-        output.note(&format!(
-            "there is no folder {}: the files of blobs are not looked at; --blobs names another",
+    match place {
+        BlobPlace::Bucket(bucket) => look_into(&bucket, &mut records).await?,
+        // A server's database does not say where its files are.
+        BlobPlace::Folder(folder)
+            if records.blobs.is_empty() || folder.is_dir() || matches!(store, StoreUrl::Sqlite(_)) =>
+        {
+            records = aside(move || with_blobs(records, &folder)).await?;
+        }
+        BlobPlace::Folder(folder) => output.note(&format!(
+            "there is no folder {}: blobs are not looked at; --blobs names another place",
             folder.display()
-        ));
+        )),
     }
     let report = aside(move || judge(&records, &outside)).await?;
     show(&report, output)?;
@@ -114,6 +128,47 @@ async fn read(store: &StoreUrl) -> Result<Records, CliError> {
         },
         Unreadable::Read { .. } => CliError::Failed(error.to_string()),
     })
+}
+
+/// Where a server that is started here in the same way has its blobs.
+fn place(args: &VerifyArgs) -> Result<BlobPlace, CliError> {
+    let named =
+        args.blobs.clone().map(|place| match place.starts_with("s3://") || place.starts_with("folder:") {
+            true => place,
+            false => format!("folder:{place}"),
+        });
+    let flags = [(Key::Store, "--store", Some(args.store.clone())), (Key::Blobs, "--blobs", named)];
+    let flags = flags.into_iter().filter_map(|(key, flag, value)| Some((key, flag, value?))).collect();
+    let environment = |name: &str| std::env::var(name).ok();
+    let settings = config::load(Sources { file: args.config.clone(), environment: &environment, flags });
+    Ok(settings.map_err(CliError::Configuration)?.blobs)
+}
+
+/// Looks at every blob of a bucket that a row refers to. What is wrong with one is for the judge; that the bucket can't be
+/// read is not.
+async fn look_into(bucket: &S3Bucket, records: &mut Records) -> Result<(), CliError> {
+    let unread = |reason: String| CliError::Failed(format!("blobs can't be read: {reason}"));
+    let blobs = blobs::reach(bucket).map_err(unread)?;
+    let looks = records.blobs.clone().into_iter().map(|(job, digest)| {
+        let blobs = &blobs;
+        async move {
+            let found = match <[u8; 32]>::try_from(digest.as_slice()) {
+                Ok(bytes) => blobs.get(Digest::from_bytes(bytes)).await,
+                Err(_) => Ok(None),
+            };
+            (job, digest, found)
+        }
+    });
+    let mut found = futures_util::stream::iter(looks).buffered(AT_ONCE);
+    while let Some((job, digest, found)) = found.next().await {
+        let bytes = match found {
+            Ok(bytes) => bytes.ok_or_else(|| "it is not in the bucket".to_owned()),
+            Err(StoreError::Blob { reason, .. }) => Err(reason),
+            Err(error) => return Err(unread(error.to_string())),
+        };
+        look_at_blob(records, job, &digest, bytes);
+    }
+    Ok(())
 }
 
 fn with_blobs(mut records: Records, folder: &Path) -> Records {

@@ -1,24 +1,29 @@
-//! The files that rows refer to.
+//! The blobs that rows refer to.
 
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::records::{BlobFault, Records};
+use super::records::{BlobFault, Id, Records};
 
 /// Looks at every file that a row refers to: it is there, and its content is that of its name.
 pub(super) fn faults(records: &Records, folder: &Path) -> Vec<BlobFault> {
     let faults = records.blobs.iter().filter_map(|(job, digest)| {
-        let digest = hex(digest);
-        let file = folder.join(digest.get(..2).unwrap_or_default()).join(&digest);
-        let problem = match std::fs::read(&file) {
-            Ok(bytes) if hex(&Sha256::digest(&bytes)) == digest => return None,
-            Ok(_) => "the content of the file is another".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        Some(BlobFault { job: *job, digest, problem })
+        let name = hex(digest);
+        let file = folder.join(name.get(..2).unwrap_or_default()).join(&name);
+        fault(*job, digest, std::fs::read(&file).map_err(|error| error.to_string()))
     });
     faults.collect()
+}
+
+/// What is wrong with a blob: it can't be read, or its content is not that of its digest.
+pub(super) fn fault(job: Option<Id>, digest: &[u8], found: Result<Vec<u8>, String>) -> Option<BlobFault> {
+    let problem = match found {
+        Ok(bytes) if Sha256::digest(&bytes)[..] == *digest => return None,
+        Ok(_) => "the content is that of another".to_owned(),
+        Err(problem) => problem,
+    };
+    Some(BlobFault { job, digest: hex(digest), problem })
 }
 
 /// Bytes in hex digits.
@@ -29,7 +34,6 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::records::Id;
 
     #[test]
     fn a_file_that_is_gone_or_another_is_a_fault() {

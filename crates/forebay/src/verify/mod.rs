@@ -18,7 +18,7 @@ pub mod world;
 
 use std::path::Path;
 
-use records::Records;
+use records::{Id, Records};
 use report::{Findings, Report};
 use world::{Outside, World};
 
@@ -46,6 +46,11 @@ pub enum Unreadable {
 /// Looks at the files that rows of a store refer to.
 pub fn look_at_blobs(store: &mut Records, folder: &Path) {
     store.blob_faults = blobs::faults(store, folder);
+}
+
+/// Takes down what was found under the digest of a blob that a row refers to: bytes, or why there are none.
+pub fn look_at_blob(store: &mut Records, job: Option<Id>, digest: &[u8], found: Result<Vec<u8>, String>) {
+    store.blob_faults.extend(blobs::fault(job, digest, found));
 }
 
 /// Judges what a store says, and what was seen from outside.

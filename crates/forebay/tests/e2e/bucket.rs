@@ -4,15 +4,15 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_store::blob::Blobs;
 use forebay_store::blob::s3::{KeySource, Limits, S3Blobs, S3Bucket};
-use forebay_store::blob::{Blobs, FsBlobs};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::chaos_proxy::{Behaviour, ChaosProxy, Cut, Way};
 use crate::harness::{FOREBAY, Home, Server, client, data, simulator};
 use crate::journey::eventually;
-use crate::judge::{all_holds, logged_simulator};
+use crate::judge::{all_holds, logged_simulator, verdict};
 use crate::postgres::{Database, variable};
 
 /// More than a row takes.
@@ -57,14 +57,15 @@ impl Bucket {
         self.blobs().list(None, 1_000).await.expect("a list").len()
     }
 
-    /// Copies it to where the judge looks.
-    async fn copy_beside(&self, home: &Home) {
-        let folder = FsBlobs::open(home.path().join("forebay.db.blobs")).expect("a folder");
-        let blobs = self.blobs();
-        for stored in blobs.list(None, 1_000).await.expect("a list") {
-            let bytes = blobs.get(stored.digest).await.expect("a blob").expect("it is there");
-            folder.put(bytes).await.expect("it is copied");
-        }
+    /// A configuration file beside a store that says where it is, for the judge.
+    fn configuration(&self, home: &Home) -> String {
+        let file = home.path().join("blobs.toml");
+        let text = format!(
+            "blobs = \"s3://forebay/{}\"\nblobs_endpoint = \"{}\"\nblobs_credentials = \"file:{}\"\n",
+            self.prefix, self.endpoint, self.keys
+        );
+        std::fs::write(&file, text).expect("it is written");
+        file.display().to_string()
     }
 }
 
@@ -154,8 +155,22 @@ async fn documents_large_inputs_and_large_results_are_in_the_bucket_and_nowhere_
     // The document, the large input, the journal entry and the output; the jobs share the last two.
     assert_eq!(bucket.count().await, 4);
     server.kill_9();
-    bucket.copy_beside(&home).await;
-    all_holds(&home, &["--drained"]);
+    all_holds(&home, &["--drained", "--config", &bucket.configuration(&home)]);
+
+    // Whatever is missing is found, and that the bucket is, is no verdict.
+    let blobs = bucket.blobs();
+    let gone = blobs.list(None, 1).await.unwrap()[0].digest;
+    blobs.remove(gone).await.unwrap();
+    let report = verdict(&home, &["--config", &bucket.configuration(&home)]);
+    assert!(report["violations"].to_string().contains("it is not in the bucket"), "{report}");
+    let absent = Command::new(FOREBAY)
+        .args(["verify", "--store", &home.store(), "--blobs", "s3://forebay-absent"])
+        .args(["--config", &bucket.configuration(&home)])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&absent.stderr).into_owned();
+    assert_eq!(absent.status.code(), Some(1), "{said}");
+    assert!(said.contains("blobs can't be read") && said.contains("forebay-absent"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,8 +238,7 @@ async fn a_crash_between_blob_and_commit_leaves_a_blob_and_nothing_else() {
     let job = server.settled(again["job_id"].as_str().unwrap()).await;
     assert_eq!(job["state"], "SUCCEEDED", "{job}");
     server.kill_9();
-    bucket.copy_beside(&home).await;
-    all_holds(&home, &["--drained"]);
+    all_holds(&home, &["--drained", "--config", &bucket.configuration(&home)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -313,8 +327,7 @@ async fn work_goes_on_by_itself_after_the_bucket_was_away() {
     assert_eq!(job["state"], "SUCCEEDED", "{job}");
     server.upload("another document").await;
     server.kill_9();
-    bucket.copy_beside(&home).await;
-    all_holds(&home, &["--drained"]);
+    all_holds(&home, &["--drained", "--config", &bucket.configuration(&home)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
