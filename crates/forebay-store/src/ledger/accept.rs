@@ -83,7 +83,7 @@ pub fn key_holder(c: &mut Columns<'_>) -> Result<KeyHolder, StoreError> {
 /// What an acceptance reads for certain.
 fn needs(job: &NewJob) -> Needs {
     let keys = job.idempotency_key.iter().map(|key| (job.tenant, key.clone())).collect();
-    Needs { keys, ..Needs::nothing() }
+    Needs { keys, pending: vec![job.tenant], events: 1, ..Needs::nothing() }
 }
 
 /// What speaks against a new job, by guarded counters.
@@ -116,13 +116,16 @@ fn pending(tx: &Tx<'_>, tenant: i64) -> Result<Option<Pending>, StoreError> {
     if let Some(known) = tx.tally(|tally| tally.pending(tenant)) {
         return Ok(Some(known));
     }
-    let read = tx.row(sql!("accept/load"), [tenant], |c| {
-        Ok(Pending { of_tenant: c.count()?, limit: c.maybe_count()?, everywhere: c.count()? })
-    })?;
+    let read = tx.row(sql!("accept/load"), [tenant], unfinished)?;
     Ok(tx.tally(|tally| {
         tally.read_pending(tenant, read?);
         tally.pending(tenant)
     }))
+}
+
+/// Jobs that have not ended, as they are stored.
+pub fn unfinished(c: &mut Columns<'_>) -> Result<Pending, StoreError> {
+    Ok(Pending { of_tenant: c.count()?, limit: c.maybe_count()?, everywhere: c.count()? })
 }
 
 fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {

@@ -26,8 +26,12 @@ const RACES: usize = 10;
 /// Which desk a write goes to. A database that takes one writer has one for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Desk {
-    /// What callers and workers wait for: taking jobs in, handing them out, committing their steps.
-    Work,
+    /// Taking jobs in.
+    Accept,
+    /// Handing jobs out.
+    Claim,
+    /// Committing the steps of those that are handed out.
+    Commit,
     /// Heartbeats, which nothing else may hold up.
     Heartbeat,
     /// What persons and maintenance do.
@@ -38,7 +42,9 @@ impl Desk {
     /// The desk of a verb.
     pub fn of(verb: &str) -> Self {
         match verb {
-            "accept" | "claim" | "commit_step" => Desk::Work,
+            "accept" => Desk::Accept,
+            "claim" => Desk::Claim,
+            "commit_step" => Desk::Commit,
             "extend" => Desk::Heartbeat,
             _ => Desk::Rest,
         }

@@ -34,7 +34,7 @@ pub mod settle;
 pub mod signals;
 pub mod statement;
 mod steps;
-mod tally;
+pub mod tally;
 pub mod transaction;
 mod upkeep;
 pub mod values;
@@ -98,6 +98,8 @@ pub struct Needs {
     pub keys: Vec<(i64, String)>,
     /// Tenants whose unfinished jobs it counts.
     pub pending: Vec<i64>,
+    /// How many events it is going to write, most likely.
+    pub events: usize,
 }
 
 impl Needs {

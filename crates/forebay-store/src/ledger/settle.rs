@@ -16,16 +16,16 @@ use crate::record::{AttemptClose, Held, JobRecord, JobUsage};
 
 /// An attempt that is not settled yet.
 pub struct Open {
-    id: AttemptId,
-    tenant: i64,
-    lane: i64,
-    task: String,
-    pool: String,
-    model: String,
-    reserved: Reservation,
-    price: Price,
-    budget_start: Timestamp,
-    holds_permit: bool,
+    pub(super) id: AttemptId,
+    pub(super) tenant: i64,
+    pub(super) lane: i64,
+    pub(super) task: String,
+    pub(super) pool: String,
+    pub(super) model: String,
+    pub(super) reserved: Reservation,
+    pub(super) price: Price,
+    pub(super) budget_start: Timestamp,
+    pub(super) holds_permit: bool,
 }
 
 /// Whether the permit for the call in flight goes back with the settlement.

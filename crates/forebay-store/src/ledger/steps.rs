@@ -19,8 +19,13 @@ const DEFAULT_COOLDOWN: Millis = Millis::from_secs(1);
 #[async_trait]
 impl<B: Backend> Steps for Ledger<B> {
     async fn commit_step(&self, commit: StepCommit) -> Result<Committed, StoreError> {
-        self.write("commit_step", Needs::job(commit.job_id), move |tx| commit_step(tx, &commit)).await
+        self.write("commit_step", needs(&commit), move |tx| commit_step(tx, &commit)).await
     }
+}
+
+/// The job, which may be in hand; its end may be that of a batch.
+fn needs(commit: &StepCommit) -> Needs {
+    Needs { events: 2, ..Needs::job(commit.job_id) }
 }
 
 /// Decides, settles, journals and moves the job on. Where the job is not the caller's any more, only

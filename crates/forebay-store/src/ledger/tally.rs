@@ -41,7 +41,7 @@ pub(super) struct Tally {
 
 /// Jobs that have not ended, for admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pending {
+pub struct Pending {
     pub(super) of_tenant: u64,
     /// How many the tenant may have.
     pub(super) limit: Option<u64>,

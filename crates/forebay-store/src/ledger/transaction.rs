@@ -13,7 +13,7 @@ use super::columns::{Columns, job_record};
 use super::settle::Open;
 use super::sql;
 use super::statement::Statement;
-use super::tally::Tally;
+use super::tally::{Pending, Tally};
 use super::values::Params;
 use crate::postgres::session::{Rows, Session};
 use crate::record::{Changed, JobRecord, Taken};
@@ -30,6 +30,7 @@ pub struct Tx<'c> {
     news: RefCell<News>,
     tally: RefCell<Tally>,
     known: RefCell<Known>,
+    claimed: RefCell<Vec<InHand>>,
     /// The last of the pools that this transaction has taken, by name.
     pool: RefCell<Option<String>>,
 }
@@ -48,6 +49,14 @@ pub struct Known {
     /// Open attempts, by their job's number and fence.
     pub attempts: HashMap<(i64, u64), Open>,
     pub keys: HashMap<(i64, String), Option<KeyHolder>>,
+    /// Unfinished jobs, by tenant.
+    pub pending: Vec<(i64, Pending)>,
+}
+
+/// A job as a claim of this process has left it, with its open attempt.
+pub struct InHand {
+    pub record: JobRecord,
+    pub open: Open,
 }
 
 /// A job's row as this transaction would find it.
@@ -85,15 +94,20 @@ impl<'c> Tx<'c> {
         Self::knowing(database, now, origin, Known::default())
     }
 
-    pub fn knowing(database: Database<'c>, now: Timestamp, origin: Origin, known: Known) -> Self {
+    pub fn knowing(database: Database<'c>, now: Timestamp, origin: Origin, mut known: Known) -> Self {
+        let mut tally = Tally::default();
+        for (tenant, pending) in known.pending.drain(..) {
+            tally.read_pending(tenant, pending);
+        }
         Self {
             database,
             now,
             origin,
             last_event: Cell::new(None),
             news: RefCell::default(),
-            tally: RefCell::default(),
+            tally: RefCell::new(tally),
             known: RefCell::new(known),
+            claimed: RefCell::default(),
             pool: RefCell::default(),
         }
     }
@@ -185,6 +199,18 @@ impl<'c> Tx<'c> {
         self.known.borrow_mut().jobs.remove(&id);
     }
 
+    /// Keeps what this transaction has claimed: of use when it is reported, if nobody changes the job until then.
+    pub fn know_claimed(&self, record: &JobRecord, open: impl FnOnce() -> Open) {
+        if let Database::Postgres(_) = self.database {
+            self.claimed.borrow_mut().push(InHand { record: record.clone(), open: open() });
+        }
+    }
+
+    /// What this transaction has claimed.
+    pub fn take_claimed(&self) -> Vec<InHand> {
+        self.claimed.take()
+    }
+
     /// An open attempt that was read before the verbs ran. It is taken: who settles it does so once.
     pub fn take_attempt(&self, job: i64, fence: u64) -> Option<Open> {
         self.known.borrow_mut().attempts.remove(&(job, fence))
@@ -229,7 +255,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Says that so many events will be appended next.
+    /// Says that so many events will be appended after what is read next.
     pub fn expect_events(&self, events: usize) {
         if let Database::Postgres(session) = self.database {
             session.expect_numbers(events);

@@ -7,6 +7,7 @@ use forebay_core::event::Origin;
 use forebay_core::id::Incarnation;
 use forebay_core::time::Timestamp;
 
+use super::in_hand::Hand;
 use super::log::{self, LogDoor};
 use super::notify::Notifier;
 use super::readers::Readers;
@@ -47,7 +48,9 @@ impl Settings {
 
 /// A PostgreSQL database.
 pub struct Postgres {
-    work: Writer,
+    accept: Writer,
+    claim: Writer,
+    commit: Writer,
     heartbeat: Writer,
     rest: Writer,
     readers: Readers,
@@ -83,15 +86,19 @@ impl Postgres {
         let identity = identity(&session, clock.now())?;
         let outbox = settings.notify.then(|| Arc::new(Outbox::default()));
         let board = Arc::new(outbox.clone().map_or_else(Board::alone, Board::among_others));
+        let hand = Arc::new(Hand::default());
         let desk = |name| {
-            let connection = Connection::new(Arc::clone(&target), Arc::clone(&clock), identity.origin);
+            let (target, clock, hand) = (Arc::clone(&target), Arc::clone(&clock), Arc::clone(&hand));
+            let connection = Connection::new(target, clock, identity.origin, hand);
             Writer::start(name, connection, Arc::clone(&board))
         };
         let log = log::start(Arc::clone(&target), session, Arc::clone(&board))?;
         let notifier = outbox
             .map(|outbox| Notifier::start(Arc::clone(&target), outbox, Arc::clone(&board), log.clone()));
         Ok(Self {
-            work: desk("work")?,
+            accept: desk("accept")?,
+            claim: desk("claim")?,
+            commit: desk("commit")?,
             heartbeat: desk("heartbeat")?,
             rest: desk("rest")?,
             readers: Readers::new(Arc::clone(&target), settings.readers),
@@ -112,7 +119,9 @@ impl Backend for Postgres {
         verb: impl FnMut(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let desk = match desk {
-            Desk::Work => &self.work,
+            Desk::Accept => &self.accept,
+            Desk::Claim => &self.claim,
+            Desk::Commit => &self.commit,
             Desk::Heartbeat => &self.heartbeat,
             Desk::Rest => &self.rest,
         };

@@ -11,6 +11,7 @@ use super::postgres_sql;
 use super::session::Session;
 use super::types::Owned;
 use crate::StoreError;
+use crate::ledger::statement::Statement;
 
 /// How often a writer looks again for an epoch that nobody is closing.
 const TRIES: u32 = 200;
@@ -19,11 +20,19 @@ const WAITING: &str = "BEGIN; SET LOCAL lock_timeout = '3s'; SET LOCAL statement
 /// How long it waits in between: an epoch closes in milliseconds.
 const PAUSE: Duration = Duration::from_millis(1);
 
+fn statements() -> [&'static Statement; 2] {
+    [postgres_sql!("log/lock_epoch"), postgres_sql!("log/stamp_epoch")]
+}
+
+/// Has the server know what [`stamp`] asks, so that it comes in its order after what was sent before.
+pub(super) async fn prepare(session: &Session) -> Result<(), StoreError> {
+    session.prepare(statements().into_iter()).await
+}
+
 /// Stamps the events that this transaction is about to write. It never waits for the lock of an epoch that is being
 /// closed, since whoever closes it may wait for locks of ours.
 pub(super) async fn stamp(session: &Session) -> Result<(), StoreError> {
-    let (lock, stamp) = (postgres_sql!("log/lock_epoch"), postgres_sql!("log/stamp_epoch"));
-    session.prepare([lock, stamp].into_iter()).await?;
+    let [lock, stamp] = statements();
     for _ in 0..TRIES {
         // Two statements: the second sees what was committed after the first has its lock.
         let (locked, current) = tokio::try_join!(

@@ -10,6 +10,7 @@ mod backend;
 mod connect;
 mod epoch;
 mod error;
+mod in_hand;
 mod log;
 mod migrate;
 mod needed;

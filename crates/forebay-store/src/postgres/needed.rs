@@ -3,22 +3,29 @@
 use std::collections::{HashMap, HashSet};
 
 use forebay_core::id::JobId;
+use forebay_core::time::Timestamp;
 
+use super::in_hand::Hand;
 use super::postgres_sql;
 use super::session::Session;
 use super::types::{Column, Owned};
 use crate::StoreError;
-use crate::ledger::accept::key_holder;
+use crate::ledger::accept::{key_holder, unfinished};
 use crate::ledger::columns::{Columns, Row, job_record};
 use crate::ledger::desk::Verb;
 use crate::ledger::settle::{self, Open};
 use crate::ledger::statement::Statement;
-use crate::ledger::transaction::{KeyHolder, KnownJob};
+use crate::ledger::tally::Pending;
+use crate::ledger::transaction::{InHand, KeyHolder, Known, KnownJob};
 
 /// Rows as a statement takes them: one array a column.
+#[derive(Default)]
 pub(super) struct Needed {
     jobs: Vec<Vec<Owned>>,
     ids: Vec<JobId>,
+    in_hand: Vec<InHand>,
+    tenants: Vec<Vec<Owned>>,
+    events: usize,
     keys: Vec<Vec<Owned>>,
     names: HashSet<(i64, String)>,
 }
@@ -26,11 +33,19 @@ pub(super) struct Needed {
 type Rows = Vec<tokio_postgres::Row>;
 
 impl Needed {
-    pub(super) fn by(group: &[Box<dyn Verb>]) -> Self {
-        let mut needed = Self { jobs: vec![], ids: vec![], keys: vec![], names: HashSet::new() };
+    pub(super) fn by(group: &[Box<dyn Verb>], hand: &Hand) -> Self {
+        let mut needed = Self::default();
         let mut seen = HashSet::new();
+        let mut counted = HashSet::new();
         for needs in group.iter().map(|verb| verb.needs()) {
             for job in needs.jobs.iter().filter(|job| seen.insert(**job)) {
+                // What writes no events is a heartbeat, after which the job still is in hand.
+                if needs.events > 0
+                    && let Some(job) = hand.take(*job)
+                {
+                    needed.in_hand.push(job);
+                    continue;
+                }
                 needed.ids.push(*job);
                 needed.jobs.push(vec![Owned::Bytes(job.as_bytes().to_vec())]);
             }
@@ -39,6 +54,10 @@ impl Needed {
                     needed.keys.push(vec![Owned::Int(*tenant), Owned::Text(key.clone())]);
                 }
             }
+            for tenant in needs.pending.iter().filter(|tenant| counted.insert(**tenant)) {
+                needed.tenants.push(vec![Owned::Int(*tenant)]);
+            }
+            needed.events += needs.events;
         }
         needed
     }
@@ -47,11 +66,34 @@ impl Needed {
     pub(super) fn statements(&self) -> impl Iterator<Item = &'static Statement> {
         let jobs = [postgres_sql!("jobs/lock_many"), postgres_sql!("attempts/open_many")];
         let jobs = jobs.into_iter().filter(|_| !self.jobs.is_empty());
-        jobs.chain((!self.keys.is_empty()).then(|| postgres_sql!("accept/find_keys")))
+        let keys = (!self.keys.is_empty()).then(|| postgres_sql!("accept/find_keys"));
+        let pending = (!self.tenants.is_empty()).then(|| postgres_sql!("accept/load_many"));
+        let numbers = (self.events > 0).then(|| postgres_sql!("log/draw"));
+        jobs.chain(keys).chain(pending).chain([postgres_sql!("link/now")]).chain(numbers)
+    }
+
+    /// Reads all of it: one message to the server, one answer.
+    pub(super) async fn read(self, session: &Session) -> Result<(Timestamp, Known), StoreError> {
+        let (jobs, attempts, keys, pending, now, ()) = tokio::try_join!(
+            self.jobs(session),
+            self.attempts(session),
+            self.keys(session),
+            self.pending(session),
+            // After the locks: what others wrote before they let go of a row is not later than this.
+            session.query(postgres_sql!("link/now"), Vec::<Owned>::new()),
+            session.draw_ahead(self.events),
+        )?;
+        let now = now.first().ok_or_else(|| StoreError::Corrupt("the server has no clock".to_owned()))?;
+        let mut known = Known { jobs, attempts, keys, pending };
+        for InHand { record, open } in self.in_hand {
+            known.attempts.insert((record.seq, record.job.fence), open);
+            known.jobs.insert(record.id, KnownJob { record: Some(record), unwritten: false });
+        }
+        Ok((Timestamp::from_millis(now.try_get(0)?), known))
     }
 
     /// Locks the jobs, in the order of their numbers.
-    pub(super) async fn jobs(&self, session: &Session) -> Result<HashMap<JobId, KnownJob>, StoreError> {
+    async fn jobs(&self, session: &Session) -> Result<HashMap<JobId, KnownJob>, StoreError> {
         let nobody = || KnownJob { record: None, unwritten: false };
         let mut known: HashMap<_, _> = self.ids.iter().map(|id| (*id, nobody())).collect();
         if known.is_empty() {
@@ -65,7 +107,7 @@ impl Needed {
     }
 
     /// The open attempts of the jobs, each under its job's number and fence.
-    pub(super) async fn attempts(&self, session: &Session) -> Result<HashMap<(i64, u64), Open>, StoreError> {
+    async fn attempts(&self, session: &Session) -> Result<HashMap<(i64, u64), Open>, StoreError> {
         if self.jobs.is_empty() {
             return Ok(HashMap::new());
         }
@@ -78,10 +120,7 @@ impl Needed {
     }
 
     /// What the idempotency keys stand for.
-    pub(super) async fn keys(
-        &self,
-        session: &Session,
-    ) -> Result<HashMap<(i64, String), Option<KeyHolder>>, StoreError> {
+    async fn keys(&self, session: &Session) -> Result<HashMap<(i64, String), Option<KeyHolder>>, StoreError> {
         let mut known: HashMap<_, _> = self.names.iter().map(|name| (name.clone(), None)).collect();
         if known.is_empty() {
             return Ok(known);
@@ -92,6 +131,19 @@ impl Needed {
             known.insert(name, Some(key_holder(&mut c)?));
         }
         Ok(known)
+    }
+
+    /// Unfinished jobs of tenants.
+    async fn pending(&self, session: &Session) -> Result<Vec<(i64, Pending)>, StoreError> {
+        if self.tenants.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = ask(session, postgres_sql!("accept/load_many"), &self.tenants, 1).await?;
+        let counted = rows.iter().map(|row| {
+            let mut c = columns(row);
+            Ok((c.get()?, unfinished(&mut c)?))
+        });
+        counted.collect()
     }
 }
 

@@ -60,7 +60,7 @@ impl Readers {
                 Some(session) => (session, false),
                 None => (Session::again(&self.target)?, true),
             };
-            session.begin(0);
+            session.begin(true);
             match session.block_on(session.command(BEGIN)) {
                 Ok(()) => return Ok(session),
                 Err(error) if fresh => return Err(error),

@@ -26,9 +26,10 @@ use crate::ledger::values::Params;
 
 /// How long an answer may take: longer than the server's own limits on a statement, after which there is one.
 const PATIENCE: Duration = Duration::from_secs(12);
-/// Numbers of the log that are drawn at once, at least and at most.
+/// Numbers of the log that are drawn at once, where nobody has said how many it takes.
 const NUMBERS: usize = 16;
 const MOST_NUMBERS: usize = 1_024;
+const APPEND: &str = "log/append";
 
 /// A connection with what was prepared on it.
 pub struct Session {
@@ -41,8 +42,10 @@ pub struct Session {
     prepared: RefCell<HashMap<&'static str, Ready>>,
     deferred: RefCell<Vec<Deferred>>,
     numbers: RefCell<VecDeque<i64>>,
-    /// Numbers that the transaction may want in all.
-    wanted: Cell<usize>,
+    /// How many events the transaction is going to write after what it reads next.
+    expected: Cell<usize>,
+    /// Events wait for everything else: they are stamped when all locks are held.
+    events: RefCell<Option<Deferred>>,
     only_reads: Cell<bool>,
     /// Whether the transaction under way has written something.
     wrote: Cell<bool>,
@@ -118,7 +121,8 @@ impl Session {
             prepared: RefCell::default(),
             deferred: RefCell::default(),
             numbers: RefCell::default(),
-            wanted: Cell::new(NUMBERS),
+            expected: Cell::new(0),
+            events: RefCell::default(),
             only_reads: Cell::new(false),
             wrote: Cell::new(false),
             given_up: Cell::new(false),
@@ -167,18 +171,24 @@ impl Session {
         self.only_reads.get()
     }
 
-    /// Nothing is left of the transaction before. The next one runs so many verbs; none, where it only reads.
-    pub(super) fn begin(&self, verbs: usize) {
-        self.only_reads.set(verbs == 0);
+    /// Whether nobody else uses the connection to the server, not even between transactions.
+    pub(super) fn is_our_own(&self) -> bool {
+        self.keeps_names
+    }
+
+    /// Nothing is left of the transaction before.
+    pub(super) fn begin(&self, only_reads: bool) {
+        self.only_reads.set(only_reads);
         self.wrote.set(false);
-        self.wanted.set((2 * verbs).clamp(NUMBERS, MOST_NUMBERS));
         self.deferred.borrow_mut().clear();
+        self.events.take();
+        self.expected.set(0);
         self.forget_numbers();
     }
 
     /// Whether the transaction under way has written something, or is going to.
     pub(super) fn writes(&self) -> bool {
-        self.wrote.get() || !self.deferred.borrow().is_empty()
+        self.wrote.get() || !self.deferred.borrow().is_empty() || self.events.borrow().is_some()
     }
 
     /// Leaves drawn numbers unused: whatever locks a row after they were drawn may come to one whose last event has a
@@ -187,9 +197,9 @@ impl Session {
         self.numbers.borrow_mut().clear();
     }
 
-    /// The transaction may want so many numbers at once.
+    /// What is read next will be followed by so many events: their numbers are drawn along, after it.
     pub fn expect_numbers(&self, numbers: usize) {
-        self.wanted.set(self.wanted.get().max(numbers.min(MOST_NUMBERS)));
+        self.expected.set(numbers.min(MOST_NUMBERS));
     }
 
     /// The next number of the log.
@@ -197,16 +207,21 @@ impl Session {
         if let Some(number) = self.numbers.borrow_mut().pop_front() {
             return Ok(number);
         }
-        let numbers = self.block_on(self.draw(self.wanted.get()))?;
-        let mut kept = self.numbers.borrow_mut();
-        kept.extend(numbers);
-        kept.pop_front().ok_or_else(|| StoreError::Corrupt("the log gave no number".to_owned()))
+        self.block_on(self.draw_ahead(self.expected.get().max(NUMBERS)))?;
+        let number = self.numbers.borrow_mut().pop_front();
+        number.ok_or_else(|| StoreError::Corrupt("the log gave no number".to_owned()))
     }
 
-    async fn draw(&self, many: usize) -> Result<Vec<i64>, StoreError> {
+    /// Draws numbers of the log, which are good until a row is read or locked.
+    pub(super) async fn draw_ahead(&self, many: usize) -> Result<(), StoreError> {
+        if many == 0 {
+            return Ok(());
+        }
         let many = i64::try_from(many).unwrap_or(i64::MAX);
         let rows = self.query(postgres_sql!("log/draw"), vec![Owned::Int(many)]).await?;
-        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+        let drawn: Vec<i64> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        self.numbers.borrow_mut().extend(drawn);
+        Ok(())
     }
 
     /// Runs a statement now; says how many rows it changed.
@@ -254,7 +269,13 @@ impl Session {
         self.block_on(async {
             let ready = self.ready(sql).await?;
             let values = in_order(sql, &ready, params)?;
-            self.rows_with(&ready, &values).await
+            let numbers = self.expected.get();
+            if numbers == 0 {
+                return self.rows_with(&ready, &values).await;
+            }
+            self.prepare([postgres_sql!("log/draw")].into_iter()).await?;
+            let (rows, ()) = tokio::try_join!(self.rows_with(&ready, &values), self.draw_ahead(numbers))?;
+            Ok(rows)
         })
     }
 
@@ -299,6 +320,12 @@ impl Session {
     ) -> Result<(), StoreError> {
         let ready = self.block_on_unless_known(sql)?;
         let row = in_order(sql, &ready, params)?;
+        if sql.name == APPEND {
+            let mut events = self.events.borrow_mut();
+            let new = || Deferred { sql, expected: Rows::Any, rows: Vec::new() };
+            events.get_or_insert_with(new).rows.push(row);
+            return Ok(());
+        }
         let mut deferred = self.deferred.borrow_mut();
         match deferred.iter_mut().find(|waiting| std::ptr::eq(waiting.sql, sql)) {
             Some(waiting) => waiting.rows.push(row),
@@ -314,23 +341,49 @@ impl Session {
         self.block_on(self.ready(sql))
     }
 
-    /// Writes what waits, in the order in which each statement was first asked for, without waiting between them. Steps
-    /// that are left come first: they are copied from the rows of jobs, which then move on.
+    /// Writes what waits except for events, in the order in which each statement was first asked for, without waiting
+    /// between them. Steps that are left come first: they are copied from the rows of jobs, which then move on.
     pub fn flush(&self) -> Result<(), StoreError> {
-        let mut deferred = self.deferred.take();
-        if deferred.is_empty() {
+        if self.deferred.borrow().is_empty() {
             return Ok(());
         }
+        self.block_on(self.send_deferred())
+    }
+
+    async fn send_deferred(&self) -> Result<(), StoreError> {
+        let mut deferred = self.deferred.take();
         self.wrote.set(true);
         deferred.sort_by_key(|waiting| waiting.sql.name != "steps/finish");
+        // Each sends its message when it is asked first, which is in this order.
+        try_join_all(deferred.iter().map(|waiting| self.send(waiting))).await?;
+        Ok(())
+    }
+
+    /// The same, and stamps the events, which go with the commit.
+    pub(super) fn write_all(&self) -> Result<(), StoreError> {
+        if !self.writes() {
+            return Ok(());
+        }
+        let has_events = self.events.borrow().is_some();
         self.block_on(async {
-            if deferred.iter().any(|waiting| waiting.sql.name == "log/append") {
-                epoch::stamp(self).await?;
+            if has_events {
+                epoch::prepare(self).await?;
             }
-            // Each sends its message when it is asked first, which is in this order.
-            try_join_all(deferred.iter().map(|waiting| self.send(waiting))).await?;
+            let stamped = async { if has_events { epoch::stamp(self).await } else { Ok(()) } };
+            tokio::try_join!(self.send_deferred(), stamped)?;
             Ok(())
         })
+    }
+
+    /// Commits, events included.
+    pub(super) async fn commit(&self) -> Result<(), StoreError> {
+        match self.events.take() {
+            Some(events) => {
+                tokio::try_join!(self.send(&events), self.command("COMMIT"))?;
+                Ok(())
+            }
+            None => self.command("COMMIT").await,
+        }
     }
 
     async fn send(&self, waiting: &Deferred) -> Result<(), StoreError> {

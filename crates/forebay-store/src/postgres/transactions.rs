@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use super::backend::Clockwork;
+use super::in_hand::Hand;
 use super::needed::Needed;
 use super::session::{Rows, Session};
-use super::types::Owned;
 use super::{Target, postgres_sql};
 use crate::StoreError;
 use crate::ledger::desk::{Committed, Transactions, Verb, work};
@@ -22,12 +22,16 @@ use crate::ledger::transaction::{Database, Known, Tx};
 /// A transaction of ours is short; what holds it up is ended by the server, so that nothing of ours is locked for long.
 /// Joins go by the keys that are given, whatever the server thinks of the tables' sizes; for the same reason a statement
 /// is planned once and not for each of its values, and none is taken for one that is worth compiling.
-const BEGIN: &str = "BEGIN; \
-    SET LOCAL statement_timeout = '10s'; \
-    SET LOCAL idle_in_transaction_session_timeout = '5s'; \
-    SET LOCAL lock_timeout = '5s'; \
-    SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
-    SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL jit = off";
+const LIMITS: [&str; 8] = [
+    "statement_timeout = '10s'",
+    "idle_in_transaction_session_timeout = '5s'",
+    "lock_timeout = '5s'",
+    "enable_seqscan = off",
+    "enable_hashjoin = off",
+    "enable_mergejoin = off",
+    "plan_cache_mode = force_generic_plan",
+    "jit = off",
+];
 /// How long the outcome of a commit is asked for.
 const ASKED: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -40,20 +44,28 @@ pub(super) struct Connection {
     origin: Origin,
     /// What this desk signs its transactions as.
     desk: [u8; 16],
+    hand: Arc<Hand>,
     /// Whether its row is there, so that whoever asks for it waits for a transaction that has changed it.
     has_row: bool,
 }
 
 impl Connection {
-    pub(super) fn new(target: Arc<Target>, clock: Arc<Clockwork>, origin: Origin) -> Self {
-        Self { target, session: None, clock, origin, desk: rand::random(), has_row: false }
+    pub(super) fn new(target: Arc<Target>, clock: Arc<Clockwork>, origin: Origin, hand: Arc<Hand>) -> Self {
+        Self { target, session: None, clock, origin, desk: rand::random(), hand, has_row: false }
     }
 
     /// The session, connected anew where the last one has gone.
     fn session(&mut self) -> Result<Session, StoreError> {
         match self.session.take().filter(|session| !session.is_closed()) {
             Some(session) => Ok(session),
-            None => Session::again(&self.target),
+            None => {
+                let session = Session::again(&self.target)?;
+                if session.is_our_own() {
+                    session
+                        .block_on(session.command(&LIMITS.map(|limit| format!("SET {limit};")).concat()))?;
+                }
+                Ok(session)
+            }
         }
     }
 
@@ -98,7 +110,7 @@ impl Transactions for Connection {
     fn reach(&mut self) -> Result<(), StoreError> {
         let session = self.session()?;
         if !self.has_row {
-            session.begin(1);
+            session.begin(false);
             session.defer(
                 postgres_sql!("link/sign"),
                 &(self.desk, [0; 16], self.clock.now().as_millis()),
@@ -117,20 +129,21 @@ impl Transactions for Connection {
         standing: Option<&Board>,
     ) -> Result<Committed, StoreError> {
         let session = self.session()?;
-        let begun = match session.block_on(begin(&session, group)) {
+        let (now, known) = match session.block_on(begin(&session, Needed::by(group, &self.hand))) {
             Ok(begun) => begun,
             Err(error) => {
                 self.session = rolled_back(session, &error);
                 return Err(error);
             }
         };
-        let now = self.clock.seen(begun.now);
-        let tx = Tx::knowing(Database::Postgres(&session), now, self.origin, begun.known);
+        let now = self.clock.seen(now);
+        let tx = Tx::knowing(Database::Postgres(&session), now, self.origin, known);
         let done = work(&tx, group, standing).and_then(|told| {
             let signature = self.sign(&session, now)?;
-            session.flush()?;
+            session.write_all()?;
             Ok((told, signature))
         });
+        let claimed = tx.take_claimed();
         let news = tx.into_news();
         let (told, signature) = match done {
             Ok(done) => done,
@@ -139,7 +152,7 @@ impl Transactions for Connection {
                 return Err(error);
             }
         };
-        match session.block_on(session.command("COMMIT")) {
+        match session.block_on(session.commit()) {
             Ok(()) => self.session = Some(session),
             Err(error @ StoreError::Unavailable(_)) => {
                 drop(session);
@@ -156,6 +169,7 @@ impl Transactions for Connection {
                 return Err(error);
             }
         }
+        self.hand.keep(claimed);
         Ok(Committed { news, told })
     }
 }
@@ -175,26 +189,16 @@ fn rolled_back(session: Session, error: &StoreError) -> Option<Session> {
     }
 }
 
-/// What is known when the verbs start.
-struct Begun {
-    now: Timestamp,
-    known: Known,
-}
-
 /// Begins a transaction, and reads and locks what the verbs are about: one message to the server, one answer.
-async fn begin(session: &Session, group: &[Box<dyn Verb>]) -> Result<Begun, StoreError> {
-    session.begin(group.len());
-    let needs = Needed::by(group);
+async fn begin(session: &Session, needs: Needed) -> Result<(Timestamp, Known), StoreError> {
+    session.begin(false);
     // What has to be prepared first would be overtaken by what is known already.
-    session.prepare(needs.statements().chain([postgres_sql!("link/now")])).await?;
-    let (_, jobs, attempts, keys, now) = tokio::try_join!(
-        session.command(BEGIN),
-        needs.jobs(session),
-        needs.attempts(session),
-        needs.keys(session),
-        // After the locks: what others wrote before they let go of a row is not later than this.
-        session.query(postgres_sql!("link/now"), Vec::<Owned>::new()),
-    )?;
-    let now = now.first().ok_or_else(|| StoreError::Corrupt("the server has no clock".to_owned()))?;
-    Ok(Begun { now: Timestamp::from_millis(now.try_get(0)?), known: Known { jobs, attempts, keys } })
+    session.prepare(needs.statements()).await?;
+    let begin = if session.is_our_own() {
+        "BEGIN".to_owned()
+    } else {
+        format!("BEGIN;{}", LIMITS.map(|limit| format!("SET LOCAL {limit};")).concat())
+    };
+    let ((), begun) = tokio::try_join!(session.command(&begin), needs.read(session))?;
+    Ok(begun)
 }

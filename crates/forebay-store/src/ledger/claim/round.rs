@@ -13,6 +13,7 @@ use super::front::{Asked, Front, Head, Lane, Next};
 use super::pool::{Pool, Wait};
 use crate::StoreError;
 use crate::ledger::columns::int;
+use crate::ledger::settle::Open;
 use crate::ledger::signals::new_id;
 use crate::ledger::tally::{CallOf, MostCalls};
 use crate::ledger::transaction::Tx;
@@ -332,6 +333,18 @@ impl<'t, 'c> Round<'t, 'c> {
             *calls += 1;
         }
         self.close_if_full(&record.task);
+        self.tx.know_claimed(&record, || Open {
+            id: attempt_id,
+            tenant: record.tenant,
+            lane: *key,
+            task: record.task.clone(),
+            pool: self.claim.pool.clone(),
+            model: head.step.model.clone(),
+            reserved: *reserved,
+            price: *price,
+            budget_start: *period_start,
+            holds_permit: true,
+        });
         self.reply.claimed.push(Claimed {
             job_id: record.id,
             tenant: record.tenant,

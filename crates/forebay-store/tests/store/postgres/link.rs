@@ -205,10 +205,16 @@ async fn a_report_that_waits_for_its_job_is_dated_after_the_wait() {
     let database = Database::new();
     let (url, target) = (database.url(), database.target());
     let b = Bundle::new(database).await;
-    // By the clock of the server.
-    let store = PostgresStore::open(Settings::of(target)).await.unwrap();
-    store.accept(b.new_job()).await.unwrap().unwrap();
-    let claimed = store.claim(b.new_claim()).await.unwrap().claimed.pop().unwrap();
+    // By the clock of the server. What one has claimed is not in the hands of the other.
+    let store = PostgresStore::open(Settings::of(target.clone())).await.unwrap();
+    let other = PostgresStore::open(Settings::of(target)).await.unwrap();
+    let claim_by = async |store: &PostgresStore| {
+        store.accept(b.new_job()).await.unwrap().unwrap();
+        store.claim(b.new_claim()).await.unwrap().claimed.pop().unwrap()
+    };
+    let in_hand = claim_by(&store).await;
+    store.commit_step(b.new_commit(&in_hand, succeeded(used(10, 5)), succeed())).await.unwrap();
+    let claimed = claim_by(&other).await;
     let (locked, is_locked) = tokio::sync::oneshot::channel();
     let holder = tokio::task::spawn_blocking(move || {
         with(url, async move |client| {
