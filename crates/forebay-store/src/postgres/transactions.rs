@@ -22,13 +22,14 @@ use crate::ledger::transaction::{Database, Known, Tx};
 /// A transaction of ours is short; what holds it up is ended by the server, so that nothing of ours is locked for long.
 /// Joins go by the keys that are given, whatever the server thinks of the tables' sizes; for the same reason a statement
 /// is planned once and not for each of its values, and none is taken for one that is worth compiling.
-const LIMITS: [&str; 8] = [
+const LIMITS: [&str; 9] = [
     "statement_timeout = '10s'",
     "idle_in_transaction_session_timeout = '5s'",
     "lock_timeout = '5s'",
     "enable_seqscan = off",
     "enable_hashjoin = off",
     "enable_mergejoin = off",
+    "enable_memoize = off",
     "plan_cache_mode = force_generic_plan",
     "jit = off",
 ];

@@ -108,5 +108,5 @@ LEFT JOIN LATERAL (SELECT * FROM lanes WHERE pool = :pool AND tenant = e.id OFFS
 LEFT JOIN LATERAL (SELECT * FROM keys WHERE lane = CASE WHEN h.nth = 1 THEN h.lane END OFFSET 0) y ON true
 LEFT JOIN LATERAL (SELECT * FROM calls WHERE kind = 'key' AND name = CAST(y.lane AS text) OFFSET 0) c ON true
 LEFT JOIN LATERAL (SELECT * FROM jobs WHERE seq = h.seq OFFSET 0) j ON true
-LEFT JOIN LATERAL (SELECT * FROM inputs WHERE job = h.seq OFFSET 0) i ON true
+LEFT JOIN LATERAL (SELECT * FROM inputs WHERE job = h.seq AND tenant = h.tenant OFFSET 0) i ON true
 WHERE h.nth <= h.want AND (h.seq IS NOT NULL OR h.nth = 1)

@@ -154,6 +154,9 @@ impl<'t, 'c> Round<'t, 'c> {
         let mut seen = Vec::new();
         let mut first_turns = waiting.len();
         let again = loop {
+            if self.is_done() {
+                break false;
+            }
             // Where there may be other tenants, they come before those that have had their turn.
             if more && first_turns == 0 {
                 break true;
@@ -200,7 +203,7 @@ impl<'t, 'c> Round<'t, 'c> {
             if !self.pool.round.goes_on(lane.credit) {
                 return Ok(Turn::Over);
             }
-            if self.reply.claimed.len() == self.claim.slots || self.set_aside == SET_ASIDE {
+            if self.is_done() {
                 return Ok(Turn::Stop);
             }
             if next == Next::Unread {
@@ -213,6 +216,11 @@ impl<'t, 'c> Round<'t, 'c> {
                 Took::PoolFull => return Ok(Turn::Stop),
             }
         }
+    }
+
+    /// Whether nothing more is to be taken, whoever's turn it is.
+    fn is_done(&self) -> bool {
+        self.reply.claimed.len() == self.claim.slots || self.set_aside == SET_ASIDE
     }
 
     fn leave(&mut self, lane: &mut Lane, why: Leaves) -> Turn {
