@@ -1,5 +1,7 @@
 //! What one scenario measured in one round.
 
+use serde_json::Value;
+
 use super::latency::Latency;
 use super::load::Load;
 
@@ -9,6 +11,8 @@ pub(super) struct Figures {
     pub(super) values: Vec<(String, f64)>,
     /// What the scenario's curve is of.
     pub(super) latency: Option<Latency>,
+    /// What a database server did for each job, where it tells.
+    pub(super) statements: Vec<Value>,
 }
 
 impl Figures {
@@ -23,6 +27,7 @@ impl Figures {
     #[must_use]
     pub(super) fn and(mut self, others: Figures) -> Self {
         self.values.extend(others.values);
+        self.statements.extend(others.statements);
         self
     }
 

@@ -13,12 +13,12 @@ mod latency;
 mod ledger;
 mod load;
 mod process;
+mod providers;
 mod report;
 mod scenarios;
 mod schedule;
 mod scratch;
 mod service;
-mod simulator;
 mod stage;
 mod wire;
 
@@ -126,7 +126,7 @@ enum Scenario {
     Backlog,
     /// From submitting a job to its call, 20 jobs a second
     Latency,
-    /// Jobs worked off by calls of the simulator over HTTP
+    /// Jobs worked off by HTTP calls of a provider that answers at once
     Calls,
     /// Memory with many calls in flight
     InFlight,

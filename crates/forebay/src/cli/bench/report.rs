@@ -22,6 +22,8 @@ pub(super) struct Report {
     rows: Vec<Row>,
     /// Distributions over all rounds.
     curves: Vec<(Scenario, Latency)>,
+    /// What a database server did for each job, in the last round.
+    statements: Vec<(Scenario, Vec<Value>)>,
 }
 
 /// One figure over all rounds.
@@ -61,6 +63,10 @@ impl Report {
         for Measured { scenario, figures } in round {
             for (figure, value) in figures.values {
                 self.push(scenario, &figure, value);
+            }
+            if !figures.statements.is_empty() {
+                self.statements.retain(|(told, _)| *told != scenario);
+                self.statements.push((scenario, figures.statements));
             }
             if let Some(latency) = figures.latency {
                 self.draw(scenario, latency);
@@ -112,6 +118,9 @@ impl Report {
         }
         for (scenario, curve) in &self.curves {
             scenarios[scenario.name()]["curve_ms"] = json!(curve.curve());
+        }
+        for (scenario, statements) in &self.statements {
+            scenarios[scenario.name()]["statements"] = json!(statements);
         }
         json!({ "format": FORMAT, "about": about, "scenarios": scenarios })
     }

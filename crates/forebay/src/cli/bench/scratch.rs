@@ -75,6 +75,29 @@ impl Scratch {
         Server::connect(&self.url()).await?.run("VACUUM (ANALYZE)").await
     }
 
+    /// Has the server begin anew with counting statements. Few servers count them: `pg_stat_statements` must be loaded.
+    pub(super) async fn forget_statements(&self) -> Result<(), CliError> {
+        let here = Server::connect(&self.url()).await?;
+        for statement in [sql!("can_tell_statements"), sql!("forget_statements")] {
+            if let Err(error) = here.client.batch_execute(statement).await {
+                tracing::debug!(%error, "the server does not count statements");
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What each job took of the server's statements since then, most time first; nothing where that is not counted.
+    pub(super) async fn statements(&self, jobs: f64) -> Result<Vec<Value>, CliError> {
+        let here = Server::connect(&self.url()).await?;
+        let Ok(rows) = here.client.query(sql!("statements"), &[]).await else { return Ok(Vec::new()) };
+        let per_job = |row: &tokio_postgres::Row| {
+            let (text, calls, micros): (String, f64, f64) = (row.get(0), row.get(1), row.get(2));
+            json!({ "statement": text, "calls_per_job": calls / jobs, "us_per_job": micros / jobs })
+        };
+        Ok(rows.iter().map(per_job).collect())
+    }
+
     /// What has been counted until now, once nobody is connected to the database any more.
     pub(super) async fn counted(&self) -> Result<Counted, CliError> {
         let client = &self.server.client;

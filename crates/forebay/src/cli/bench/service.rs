@@ -104,12 +104,15 @@ pub(super) fn without_provider() -> String {
     definitions(NO_PROVIDER, 1)
 }
 
+/// What the model is called there.
+pub(super) const MODEL: &str = "sim";
+
 /// The task `chat` with a provider at this address.
 pub(super) fn definitions(base_url: &str, in_flight: u32) -> String {
     format!(
         "[providers.sim]\nbase_url = \"{base_url}\"\n\n\
          [pools.sim]\nprovider = \"sim\"\nmax_in_flight = {in_flight}\n\n\
-         [models.small]\npool = \"sim\"\nprovider_model = \"sim\"\ncontext_tokens = 100000\n\
+         [models.small]\npool = \"sim\"\nprovider_model = \"{MODEL}\"\ncontext_tokens = 100000\n\
          max_output_tokens = 1000\ninput_micros_per_mtok = 250000\noutput_micros_per_mtok = 2000000\n\n\
          [tasks.chat]\nkind = \"llm\"\nmodel = \"small\"\nmax_output_tokens = 100\ndefault_ttl_ms = 86400000\n"
     )

@@ -88,6 +88,7 @@ impl Folder {
     pub(super) async fn counted(&self) -> Result<Option<Passed>, CliError> {
         let Some(database) = &self.database else { return Ok(None) };
         let server = database.counted().await?;
+        database.forget_statements().await?;
         Ok(Some(Passed { server, wire: self.wire.as_ref().map(Wire::counted) }))
     }
 
@@ -98,10 +99,13 @@ impl Folder {
         jobs: f64,
         prefix: &str,
     ) -> Result<Figures, CliError> {
-        let (Some(before), Some(after)) = (before, self.counted().await?) else {
+        let (Some(before), Some(database)) = (before, &self.database) else {
             return Ok(Figures::default());
         };
-        let figures = after.server.per_job(before.server, jobs, prefix);
+        let figures = database.counted().await?.per_job(before.server, jobs, prefix);
+        // Behind a prefix is what another scenario tells of.
+        let statements = if prefix.is_empty() { database.statements(jobs).await? } else { Vec::new() };
+        let figures = Figures { statements, ..figures };
         Ok(match (&self.wire, before.wire) {
             (Some(wire), Some(before)) => figures.and(wire.per_job(before, jobs, prefix)),
             _ => figures,

@@ -7,9 +7,9 @@ use super::{ALL_ROLES, NO_WORK, fill_for, lost};
 use crate::cli::bench::Run;
 use crate::cli::bench::figures::Figures;
 use crate::cli::bench::load;
+use crate::cli::bench::providers::Simulator;
 use crate::cli::bench::schedule::Schedule;
 use crate::cli::bench::service::Service;
-use crate::cli::bench::simulator::Simulator;
 use crate::cli::bench::stage::Folder;
 use crate::cli::error::CliError;
 

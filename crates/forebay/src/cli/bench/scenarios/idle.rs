@@ -9,9 +9,9 @@ use crate::cli::bench::Run;
 use crate::cli::bench::figures::{Figures, megabytes};
 use crate::cli::bench::load;
 use crate::cli::bench::process::Used;
+use crate::cli::bench::providers::Simulator;
 use crate::cli::bench::schedule::Schedule;
 use crate::cli::bench::service::Service;
-use crate::cli::bench::simulator::Simulator;
 use crate::cli::bench::stage::Folder;
 use crate::cli::error::CliError;
 

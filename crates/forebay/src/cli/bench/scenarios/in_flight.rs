@@ -4,8 +4,8 @@
 use super::{ALL_ROLES, fill, worked_off};
 use crate::cli::bench::Run;
 use crate::cli::bench::figures::{Figures, megabytes};
+use crate::cli::bench::providers::Simulator;
 use crate::cli::bench::service::Service;
-use crate::cli::bench::simulator::Simulator;
 use crate::cli::bench::stage::Folder;
 use crate::cli::error::CliError;
 

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 use super::{ALL_ROLES, closed, worked_off};
 use crate::cli::bench::Run;
 use crate::cli::bench::figures::Figures;
+use crate::cli::bench::providers::Stub;
 use crate::cli::bench::service::Service;
-use crate::cli::bench::simulator::Simulator;
 use crate::cli::bench::stage::Folder;
 use crate::cli::error::CliError;
 
@@ -15,9 +15,9 @@ const CALLERS: u32 = 16;
 
 pub(in crate::cli::bench) async fn run(run: &Run<'_>) -> Result<Figures, CliError> {
     let folder = Folder::make(run.args).await?;
-    let simulator = Simulator::start(0).await?;
+    let stub = Stub::start().await?;
     let service = Service::start(&folder, ALL_ROLES, run.args.connections).await?;
-    service.apply(&simulator.definitions(run.args.connections)).await?;
+    service.apply(&stub.definitions(run.args.connections)).await?;
     run.says(&format!("{CALLERS} callers"));
     let load = closed(service.jobs()?, CALLERS, run.args.span()).await?;
     let ended = Instant::now();
@@ -25,7 +25,7 @@ pub(in crate::cli::bench) async fn run(run: &Run<'_>) -> Result<Figures, CliErro
     worked_off(&service.admin, run).await?;
     let after = ended.elapsed();
     service.end().await?;
-    simulator.end().await?;
+    stub.0.end().await?;
     folder.end().await?;
     // What was left when the load ended counts with the time that it took.
     let per_second = load.answers() / (load.took + after).as_secs_f64();

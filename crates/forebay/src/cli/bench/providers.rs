@@ -1,4 +1,4 @@
-//! A simulated provider as a process of its own.
+//! Providers that are processes of their own.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,9 +12,23 @@ use super::stage::Process;
 use crate::cli::client::{Ask, Client};
 use crate::cli::error::CliError;
 
+/// A provider that answers each call at once, and knows nothing but that.
+pub(super) struct Stub(pub(super) Process);
+
+impl Stub {
+    pub(super) async fn start() -> Result<Self, CliError> {
+        Process::start(Path::new("."), &["bench-floor"], &[]).await.map(Self)
+    }
+
+    /// A task that it works on, as [`Simulator::definitions`].
+    pub(super) fn definitions(&self, in_flight: u32) -> String {
+        definitions(self.0.url("base_url"), in_flight)
+    }
+}
+
 /// A running simulator.
 pub(super) struct Simulator {
-    pub(super) process: Process,
+    process: Process,
     client: Client,
 }
 
