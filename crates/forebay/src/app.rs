@@ -1,6 +1,7 @@
 //! What every part of the running service shares.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay_core::definition::Credential;
 use forebay_core::id::ProcessId;
@@ -16,7 +17,7 @@ use crate::revisions::Revisions;
 use crate::runtime::{Tasks, random_bytes};
 
 /// Which process of its store this is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Process {
     /// From its start to its end.
     pub id: ProcessId,
@@ -24,6 +25,8 @@ pub struct Process {
     pub name: String,
     /// When it started, by the store's clock.
     pub started_at: Timestamp,
+    /// Whether the store has not taken the last word of this process.
+    unheard: AtomicBool,
 }
 
 impl Process {
@@ -36,7 +39,18 @@ impl Process {
             id: ProcessId::new(now, random_bytes()),
             name: format!("{host}-{}-{random:08x}", std::process::id()),
             started_at: now,
+            unheard: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the store has taken the last word of this process, as it takes one every few seconds.
+    pub fn is_heard(&self) -> bool {
+        !self.unheard.load(Ordering::Relaxed)
+    }
+
+    /// Says whether the store has taken it; gives whether that was so before, too.
+    pub fn heard(&self, heard: bool) -> bool {
+        !self.unheard.swap(!heard, Ordering::Relaxed)
     }
 }
 

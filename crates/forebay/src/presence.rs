@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::record::ProcessReport;
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use crate::app::App;
 use crate::runtime::BUILD;
 
 /// How often a process is heard of.
 const PERIOD: Duration = Duration::from_secs(5);
+
+/// How soon it is tried again after the store has not taken it.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Who was not heard of for so long is silent.
 const SILENT: Millis = Millis::from_secs(15);
@@ -24,20 +26,35 @@ pub fn is_silent(heard_at: Timestamp, now: Timestamp) -> bool {
 
 /// Reports until the process is done with its work, and signs off then. `in_hand` says how many jobs it has in hand.
 pub async fn run(app: App, in_hand: impl Fn() -> usize, done: CancellationToken) {
-    let mut ticks = tokio::time::interval(PERIOD);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut pause = Duration::ZERO;
     loop {
         tokio::select! {
-            _ = ticks.tick() => {
-                if let Err(error) = app.store.report(report(&app, in_hand())).await {
-                    warn!(%error, "this process can't say that it is there");
-                }
-            }
+            () = tokio::time::sleep(pause) => pause = say(&app, in_hand()).await,
             () = done.cancelled() => break,
         }
     }
     if let Err(error) = app.store.sign_off(app.process.id).await {
         debug!(%error, "this process is listed until it was silent for an hour");
+    }
+}
+
+/// Reports once; gives how long until the next time.
+async fn say(app: &App, in_hand: usize) -> Duration {
+    let failure = app.store.report(report(app, in_hand)).await.err();
+    let was_heard = app.process.heard(failure.is_none());
+    match failure {
+        None => {
+            if !was_heard {
+                info!("this process can say again that it is there");
+            }
+            PERIOD
+        }
+        Some(error) => {
+            if was_heard {
+                warn!(%error, "this process can't say that it is there");
+            }
+            AGAIN
+        }
     }
 }
 

@@ -26,8 +26,10 @@ pub(super) fn routes() -> Vec<Route> {
         get("/livez", live).open(Doc::of("meta", "Whether the process runs").gives::<Ready>(200, "It does")),
         get("/readyz", ready).open(
             Doc::of("meta", "Whether the server takes requests")
-                .more("503 while the database fails or does not answer within two seconds, with the reason as the problem's detail, and from \
-                     the moment when the server is told to stop.")
+                .more(
+                    "503 while the database fails, takes no writes or does not answer within two seconds, with the reason as the \
+                     problem's detail, and from the moment when the server is told to stop.",
+                )
                 .gives::<Ready>(200, "It does"),
         ),
         get("/metrics", scrape).open(Doc::of("meta", "Counters and gauges for Prometheus").gives_raw(
@@ -47,7 +49,8 @@ async fn ready(State(api): State<Api>) -> Result<Json<Ready>, Problem> {
         return Err(Problem::new(Code::Overloaded, "the server is stopping").retry_after(READY_RETRY));
     }
     let reason = match tokio::time::timeout(PATIENCE, api.app.store.active_revision()).await {
-        Ok(Ok(_)) => return Ok(Json(Ready { status: "ok" })),
+        Ok(Ok(_)) if api.app.process.is_heard() => return Ok(Json(Ready { status: "ok" })),
+        Ok(Ok(_)) => "the database takes no writes",
         Ok(Err(failure)) => {
             tracing::warn!(error = %failure, "not ready: the store fails");
             match failure {

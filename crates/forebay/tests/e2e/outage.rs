@@ -154,3 +154,52 @@ async fn a_server_of_databases_that_crashes_under_load_loses_nothing() {
     Arc::into_inner(server).expect("nobody else has it").kill_9();
     all_holds(&home, &["--drained"]);
 }
+
+/// A server that became a standby takes no writes for a while: who asks is told, jobs of a worker that died meanwhile are
+/// taken over when it is back, and nothing stays stuck (F71, C07).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_no_writes_for_a_while_leaves_nothing_stuck() {
+    let database = DatabaseServer::start();
+    let home = Home::on(&database.url);
+    let scenario =
+        json!({"rules": [{"times": 10, "fault": "hang"}, {"first_token_ms": 20, "reply": "done"}]});
+    let sim = logged_simulator(&home, &scenario).await;
+    let start = |roles| {
+        let short = [("FOREBAY_LEASE_MS", "1500"), ("FOREBAY_HEARTBEAT_MS", "500"), ("FOREBAY_ROLES", roles)];
+        Server::start_with(&home, &sim.base_url(), &short)
+    };
+    let (api, dying) = (start("api,maintain"), start("work"));
+    api.apply(&definitions(&sim.base_url(), "", &crate::crash::patient("chat"))).await;
+    let mut jobs = Vec::new();
+    for nth in 0..10 {
+        let taken = submit(&api, &format!("before-{nth}"), "hello").await;
+        jobs.push(taken.job_id().expect("it is taken").to_owned());
+    }
+    eventually("the calls are made", || sim.requests(0).len() == 10).await;
+    let read_only = |on: &str| {
+        database.run(&format!("ALTER SYSTEM SET default_transaction_read_only = {on}"));
+        database.run("SELECT pg_reload_conf()");
+    };
+    read_only("on");
+    dying.kill_9();
+    let problem = ready(&api, StatusCode::SERVICE_UNAVAILABLE).await;
+    assert_eq!(problem["detail"], "the database takes no writes", "{problem}");
+    let refused = submit(&api, "meanwhile", "hello").await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "{}", refused.body);
+    assert!(refused.retry_after.is_some(), "{}", refused.body);
+    // What is there can be looked at all the same.
+    assert_eq!(data(&api.get("/v1/jobs").await).len(), 10);
+    // Longer than a lease.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    read_only("off");
+    ready(&api, StatusCode::OK).await;
+    let worker = start("work");
+    jobs.push(submit(&api, "meanwhile", "hello").await.job_id().expect("it is taken").to_owned());
+    for job_id in &jobs {
+        assert_eq!(api.settled(job_id).await["state"], "SUCCEEDED", "{job_id}");
+    }
+    crate::crash::drained(&api).await;
+    worker.kill_9();
+    api.kill_9();
+    all_holds(&home, &["--drained"]);
+}

@@ -70,6 +70,15 @@ impl Database {
         heard
     }
 
+    /// Runs a statement in it.
+    pub fn run(&self, statement: &str) {
+        run(&self.url(), statement);
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The folder of processes on it.
     pub fn home(&self) -> Home {
         Home::on(&self.url())
@@ -118,6 +127,11 @@ impl DatabaseServer {
     /// It dies as in a crash, and starts again over the same data.
     pub fn crash(&self) {
         self.services(&["crash"]);
+    }
+
+    /// Runs a statement on it.
+    pub fn run(&self, statement: &str) {
+        run(&self.url, statement);
     }
 
     fn services(&self, arguments: &[&str]) -> String {

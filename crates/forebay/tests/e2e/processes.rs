@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use forebay::sim::{Ended, SimHandle};
+use forebay_core::time::Timestamp;
 use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -362,4 +363,30 @@ async fn a_deadline_passes_without_any_worker() {
     let (_, answer) = api.post("/v1/jobs", &body).await;
     let job = api.settled(answer["job_id"].as_str().unwrap_or_else(|| panic!("{answer}"))).await;
     assert_eq!((&job["state"], &job["failure"]["class"]), (&json!("FAILED_TERMINAL"), &json!("deadline")));
+}
+
+/// Times are points in time, wherever server and processes stand (C15).
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_and_server_may_be_in_different_time_zones() {
+    let (database, sim) = (Database::new(), simulator(&json!({})).await);
+    database.run(&format!("ALTER DATABASE {} SET timezone = 'Pacific/Kiritimati'", database.name()));
+    let home = database.home();
+    let start =
+        |roles, zone| Server::start_with(&home, &sim.base_url(), &[("FOREBAY_ROLES", roles), ("TZ", zone)]);
+    let (api, _worker) = (start("api", "America/Sao_Paulo"), start("work,maintain", "Asia/Kathmandu"));
+    let (mut body, asked) = (chat("later"), now_us());
+    body["delay_ms"] = json!(1_500);
+    let job_id = api.submit(&body).await;
+    let job = api.settled(&job_id).await;
+    assert_eq!(job["state"], "SUCCEEDED", "{job}");
+    let waited = Duration::from_micros(sim.requests(0)[0].started_us - asked);
+    assert!((Duration::from_millis(1_500)..Duration::from_secs(10)).contains(&waited), "{waited:?}");
+    let time = |member: &str| {
+        let text = job[member].as_str().unwrap_or_else(|| panic!("no {member} in {job}"));
+        assert!(text.ends_with('Z'), "{text}");
+        u64::try_from(text.parse::<Timestamp>().expect("a time").as_millis()).unwrap() * 1_000
+    };
+    let (created, finished) = (time("created_at"), time("finished_at"));
+    assert!(created + 1_000_000 > asked && created < asked + 10_000_000, "{job}");
+    assert!(finished > created && finished <= now_us() + 1_000_000, "{job}");
 }
