@@ -25,6 +25,26 @@ pub struct Definitions {
     pub models: BTreeMap<String, Arc<Model>>,
     /// Tasks by name.
     pub tasks: BTreeMap<String, Arc<Task>>,
+    /// How long what has ended is kept.
+    pub retention: Retention,
+}
+
+/// How long what has ended is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// A job with its result, attempts and events, from its end on. Default 30 days.
+    pub results: Millis,
+    /// A job that failed, from when somebody last dealt with its dead letter. Default 90 days.
+    pub dead_letters: Millis,
+    /// A document that no job refers to, from when it was uploaded or in use last. Default 30 days.
+    pub documents: Millis,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        let days = |days: i64| Millis::from_secs(days * 24 * 3_600);
+        Self { results: days(30), dead_letters: days(90), documents: days(30) }
+    }
 }
 
 /// A place that runs models.

@@ -18,5 +18,5 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::StoreError;
 pub use verbs::{
     Accept, Access, Audit, Batches, Claims, Datasets, Documents, Fingerprints, Inspect, Jobs, Leases,
-    Letters, Log, Processes, Replays, Reviews, Revisions, Signals, Steps, Store, Upkeep,
+    Letters, Log, Processes, Replays, Retention, Reviews, Revisions, Signals, Steps, Store, Upkeep,
 };

@@ -17,13 +17,13 @@ use crate::StoreError;
 use crate::record::{
     AcceptRefused, Accepted, Actor, Applied, AttemptRecord, BatchPage, BatchRecord, Begun, Cancelled,
     Changed, Claim, ClaimReply, Committed, DatasetPut, DatasetRecord, Decided, DecidedQuery, DecidedReview,
-    DocumentRecord, DueReview, EventPage, EventQuery, Extended, Held, JobPage, JobQuery, JobRecord, Lapsed,
-    Lead, Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery,
-    LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision, NewDocument, NewJob, NewReplay,
-    NewReview, NewRevision, OpenLetters, Placed, PoolStatus, ProcessRecord, ProcessReport, Queue,
-    ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, ReviewPage, ReviewQuery, ReviewRecord,
+    Deleted, DocumentRecord, DueReview, EventPage, EventQuery, Extended, Held, JobPage, JobQuery, JobRecord,
+    Keep, Lapsed, Lead, Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage,
+    LetterQuery, LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision, NewDocument, NewJob,
+    NewReplay, NewReview, NewRevision, OpenLetters, Placed, PoolStatus, ProcessRecord, ProcessReport, Queue,
+    ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, Retained, ReviewPage, ReviewQuery, ReviewRecord,
     ReviewRefused, RevisionPage, RevisionRecord, Shares, StandingClaim, StepCommit, StepRecord, Taken,
-    UsageQuery, UsageRow, Work,
+    UsageQuery, UsageRow, Walked, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -32,6 +32,7 @@ pub trait Store:
     + Claims
     + Steps
     + Upkeep
+    + Retention
     + Leases
     + Processes
     + Jobs
@@ -56,6 +57,7 @@ impl<T> Store for T where
         + Claims
         + Steps
         + Upkeep
+        + Retention
         + Leases
         + Processes
         + Jobs
@@ -142,6 +144,31 @@ pub trait Upkeep: Send + Sync {
 
     /// Returns permits whose lease has lapsed and whose attempt is closed; says how many.
     async fn sweep_grants(&self, limit: usize) -> Result<usize, StoreError>;
+}
+
+/// Deleting what has been kept for long enough. Whatever somebody still wants stays: what has not ended, a review that is
+/// owed, a job whose work is being done again, members of a batch that is not complete, and the last event of the log.
+#[async_trait]
+pub trait Retention: Send + Sync {
+    /// Looks at jobs in the order of accepting, from behind `after` on, at most so many, and deletes those whose time is
+    /// over, with everything that belongs to them. An idempotency key that has not expired stays.
+    async fn delete_jobs(&self, after: i64, keep: Keep, most: usize) -> Result<Walked, StoreError>;
+
+    /// As above, for batches of which no job is left.
+    async fn delete_batches(&self, after: i64, keep: Keep, most: usize) -> Result<Walked, StoreError>;
+
+    /// Looks at documents that were not used for long enough, at most so many, and deletes those that no job refers to;
+    /// says how many it looked at. The bytes are in the blob store still.
+    async fn delete_documents(&self, keep: Keep, most: usize) -> Result<(usize, Deleted), StoreError>;
+
+    /// Deletes idempotency keys that have outlived their job and have expired, at most so many.
+    async fn delete_keys(&self, most: usize) -> Result<Deleted, StoreError>;
+
+    /// Those of these blobs that no row refers to.
+    async fn unreferenced(&self, blobs: Vec<Digest>) -> Result<Vec<Digest>, StoreError>;
+
+    /// What is kept, and what was deleted.
+    async fn retained(&self) -> Result<Retained, StoreError>;
 }
 
 /// Who owns what for a while, where several processes may.

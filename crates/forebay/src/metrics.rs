@@ -4,7 +4,7 @@
 mod shares;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use forebay_core::attempt::Outcome;
@@ -12,7 +12,7 @@ use forebay_core::job::State;
 use forebay_core::review::Decision;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_core::window::{Dimension, Window};
-use forebay_store::record::{OpenLetters, PoolStatus, Shares};
+use forebay_store::record::{OpenLetters, PoolStatus, Retained, Shares};
 use http::Method;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -40,6 +40,11 @@ struct OutcomeLabel {
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct DecisionLabel {
     decision: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct WhatLabel {
+    what: &'static str,
 }
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -96,6 +101,9 @@ pub struct Metrics {
     dead_letters: Gauge,
     oldest_dead_letter: Gauge,
     reviews_overdue: Gauge,
+    deleted: Family<WhatLabel, Counter>,
+    blobs_removed: Counter,
+    oldest_job: Gauge,
 }
 
 /// What the gauges are set to at a scrape.
@@ -116,6 +124,8 @@ pub struct Scrape {
     pub open_streams: usize,
     /// Open reviews past their due time.
     pub overdue_reviews: u64,
+    /// What is kept, and what was deleted since the store was made.
+    pub retained: Retained,
 }
 
 impl Default for Metrics {
@@ -151,6 +161,9 @@ impl Metrics {
             dead_letters: Gauge::default(),
             oldest_dead_letter: Gauge::default(),
             reviews_overdue: Gauge::default(),
+            deleted: Family::default(),
+            blobs_removed: Counter::default(),
+            oldest_job: Gauge::default(),
         };
         metrics.with_counters().with_gauges()
     }
@@ -184,6 +197,16 @@ impl Metrics {
             "review_decisions",
             "Reviews decided, by persons or by default at their due time",
             self.decisions.clone(),
+        );
+        registry.register(
+            "retention_deleted",
+            "Rows that retention has deleted since the store was made, by what they were",
+            self.deleted.clone(),
+        );
+        registry.register(
+            "retention_blobs_removed",
+            "Blobs that this process has removed because no row refers to them",
+            self.blobs_removed.clone(),
         );
         registry.register("http_requests", "Requests answered, by route and status", self.requests.clone());
         registry.register(
@@ -226,6 +249,11 @@ impl Metrics {
             "reviews_overdue",
             "Open reviews past their due time",
             self.reviews_overdue.clone(),
+        );
+        registry.register(
+            "oldest_job_age_seconds",
+            "How long ago the oldest job was accepted that is there; 0 where there is none",
+            self.oldest_job.clone(),
         );
         let build = Family::<BuildLabel, Gauge>::default();
         build.get_or_create(&BuildLabel { build: BUILD }).set(1);
@@ -273,6 +301,11 @@ impl Metrics {
         self.leases_expired.inc();
     }
 
+    /// A blob was removed because no row refers to it.
+    pub fn blob_removed(&self) {
+        self.blobs_removed.inc();
+    }
+
     /// A review was decided.
     pub fn decided(&self, decision: Decision) {
         self.decisions.get_or_create(&DecisionLabel { decision: decision.name() }).inc();
@@ -294,6 +327,12 @@ impl Metrics {
         self.dead_letters.set(i64::try_from(scrape.dead_letters.count).unwrap_or(i64::MAX));
         let age = scrape.dead_letters.oldest.map_or(0, |at| scrape.now.as_millis() - at.as_millis());
         self.oldest_dead_letter.set(age.max(0) / 1_000);
+        let age = scrape.retained.oldest_job.map_or(0, |at| scrape.now.as_millis() - at.as_millis());
+        self.oldest_job.set(age.max(0) / 1_000);
+        for (what, rows) in scrape.retained.deleted.each() {
+            // Counted by the store, whichever process has deleted them.
+            self.deleted.get_or_create(&WhatLabel { what }).inner().store(rows, Ordering::Relaxed);
+        }
         self.streams.set(i64::try_from(scrape.open_streams).unwrap_or(i64::MAX));
         self.reviews_overdue.set(i64::try_from(scrape.overdue_reviews).unwrap_or(i64::MAX));
         let mut text = String::new();
@@ -367,6 +406,7 @@ fn known(method: &Method) -> &'static str {
 mod tests {
     use super::*;
     use forebay_core::definition::Definitions;
+    use forebay_store::record::Deleted;
 
     fn scrape(counts: Vec<(State, u64)>) -> Scrape {
         Scrape {
@@ -385,6 +425,11 @@ mod tests {
             dead_letters: OpenLetters { count: 2, oldest: Some(Timestamp::from_millis(-90_500)) },
             open_streams: 3,
             overdue_reviews: 2,
+            retained: Retained {
+                deleted: Deleted { jobs: 5, ..Deleted::default() },
+                oldest_job: Some(Timestamp::from_millis(-7_000)),
+                oldest_event: None,
+            },
         }
     }
 
@@ -416,6 +461,9 @@ mod tests {
             "forebay_dead_letters_open 2",
             "forebay_dead_letters_oldest_age_seconds 90",
             "forebay_reviews_overdue 2",
+            "forebay_retention_deleted_total{what=\"jobs\"} 5",
+            "forebay_retention_blobs_removed_total 0",
+            "forebay_oldest_job_age_seconds 7",
             "forebay_review_decisions_total{decision=\"correct\"} 1",
             "forebay_http_requests_total{method=\"GET\",route=\"/v1/jobs\",status=\"200\"} 1",
         ] {

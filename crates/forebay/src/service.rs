@@ -124,6 +124,7 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     app.tasks.spawn("presence", presence::run(app.clone(), worker.in_hand(), done.clone()));
     if roles.maintain {
         app.tasks.spawn("maintain", maintain::run(app.clone()));
+        app.tasks.spawn("retention", maintain::retention::run(app.clone()));
     }
     if roles.work {
         worker.start();

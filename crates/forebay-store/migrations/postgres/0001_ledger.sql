@@ -191,6 +191,9 @@ CREATE TABLE inputs (
 -- Which jobs do the work of a failed one again.
 CREATE INDEX inputs_of_tenant ON inputs (tenant, job);
 CREATE INDEX inputs_replay_of ON inputs (replay_of, job) WHERE replay_of IS NOT NULL;
+-- Whether a document is used, and a blob.
+CREATE INDEX inputs_document ON inputs (document) WHERE document IS NOT NULL;
+CREATE INDEX inputs_blob ON inputs (blob) WHERE blob IS NOT NULL;
 
 -- Which job a tenant's idempotency key stands for. Outlives the job.
 CREATE TABLE idempotency_keys (
@@ -199,8 +202,11 @@ CREATE TABLE idempotency_keys (
   job_id      UUID   NOT NULL,
   body_digest BYTEA  NOT NULL,
   key         TEXT   COLLATE "C" NOT NULL,
+  ended       TEXT,                        -- the state in which its job ended, where that was deleted since
   PRIMARY KEY (tenant, key)
 );
+-- Those whose job is gone. The others go with their job.
+CREATE INDEX idempotency_keys_alone ON idempotency_keys (expires_at) WHERE ended IS NOT NULL;
 
 -- The journal: a row for each step that was left, with what it left behind. The current step is in the job's row.
 CREATE TABLE steps (
@@ -219,6 +225,7 @@ CREATE TABLE steps (
   entry_blob    BYTEA,
   CONSTRAINT steps_of_job PRIMARY KEY (job, generation, number)
 );
+CREATE INDEX steps_blob ON steps (entry_blob) WHERE entry_blob IS NOT NULL;
 
 -- One row a claim, written before anything outside is called. A claim raises the fence, so that a job's fence names
 -- its attempt.
@@ -383,15 +390,19 @@ CREATE TABLE results (
   CONSTRAINT results_of_job PRIMARY KEY (job, generation),
   CHECK ((output IS NULL) <> (output_blob IS NULL))
 );
+CREATE INDEX results_blob ON results (output_blob) WHERE output_blob IS NOT NULL;
 
 CREATE TABLE documents (
   tenant     BIGINT NOT NULL,
   bytes      BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
+  used_at    BIGINT NOT NULL,              -- when somebody uploaded it last, or it was seen that a job refers to it
   digest     BYTEA  NOT NULL,
   media_type TEXT   NOT NULL,
   PRIMARY KEY (tenant, digest)
 );
+CREATE INDEX documents_used ON documents (used_at);
+CREATE INDEX documents_blob ON documents (digest);
 
 -- The log. Many write it at the same time, so that a number says nothing about when its event was committed: the order
 -- is that of (epoch, seq), and only what is in closed epochs is read (see log_epochs). Its last row stays.
@@ -406,8 +417,8 @@ CREATE TABLE events (
   body          BYTEA  NOT NULL,           -- the CloudEvent, published as it is
   PRIMARY KEY (epoch, seq)
 );
--- A reader knows an event by its number, and goes on from there.
-CREATE UNIQUE INDEX events_by_number ON events (seq) INCLUDE (epoch);
+-- Those of batches, which name them in their body only.
+CREATE INDEX events_of_batches ON events (tenant, at) WHERE job IS NULL;
 CREATE INDEX events_of_job ON events (job, epoch, seq) WHERE job IS NOT NULL;
 CREATE INDEX events_of_tenant ON events (tenant, epoch, seq);
 

@@ -163,6 +163,9 @@ CREATE TABLE inputs (
 CREATE INDEX inputs_of_tenant ON inputs (tenant);
 -- Which jobs do the work of a failed one again.
 CREATE INDEX inputs_replay_of ON inputs (replay_of) WHERE replay_of IS NOT NULL;
+-- Whether a document is used, and a blob.
+CREATE INDEX inputs_document ON inputs (document) WHERE document IS NOT NULL;
+CREATE INDEX inputs_blob ON inputs (blob) WHERE blob IS NOT NULL;
 
 -- Which job a tenant's idempotency key stands for. Outlives the job.
 CREATE TABLE idempotency_keys (
@@ -171,8 +174,11 @@ CREATE TABLE idempotency_keys (
   job_id      BLOB    NOT NULL,
   body_digest BLOB    NOT NULL,
   expires_at  INTEGER NOT NULL,
+  ended       TEXT,                        -- the state in which its job ended, where that was deleted since
   PRIMARY KEY (tenant, key)
 ) STRICT, WITHOUT ROWID;
+-- Those whose job is gone. The others go with their job.
+CREATE INDEX idempotency_keys_alone ON idempotency_keys (expires_at) WHERE ended IS NOT NULL;
 
 -- The journal: a row for each step that was left, with what it left behind. The current step is in the job's row.
 CREATE TABLE steps (
@@ -191,6 +197,7 @@ CREATE TABLE steps (
   entry_blob    BLOB
 ) STRICT;
 CREATE UNIQUE INDEX steps_of_job ON steps (job, generation, number);
+CREATE INDEX steps_blob ON steps (entry_blob) WHERE entry_blob IS NOT NULL;
 
 -- One row a claim, written before anything outside is called. A claim raises the fence, so that a job's fence names
 -- its attempt.
@@ -316,6 +323,7 @@ CREATE TABLE results (
   CHECK ((output IS NULL) <> (output_blob IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX results_of_job ON results (job, generation);
+CREATE INDEX results_blob ON results (output_blob) WHERE output_blob IS NOT NULL;
 
 CREATE TABLE documents (
   tenant     INTEGER NOT NULL,
@@ -323,8 +331,11 @@ CREATE TABLE documents (
   bytes      INTEGER NOT NULL,
   media_type TEXT    NOT NULL,
   created_at INTEGER NOT NULL,
+  used_at    INTEGER NOT NULL,             -- when somebody uploaded it last, or it was seen that a job refers to it
   PRIMARY KEY (tenant, digest)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX documents_used ON documents (used_at);
+CREATE INDEX documents_blob ON documents (digest);
 
 -- The log. One writer: insertion order is commit order. Its last row stays, so that a number is used once only.
 CREATE TABLE events (
@@ -338,6 +349,8 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_of_job ON events (job) WHERE job IS NOT NULL;
 CREATE INDEX events_of_tenant ON events (tenant);
+-- Those of batches, which name them in their body only.
+CREATE INDEX events_of_batches ON events (tenant, at) WHERE job IS NULL;
 
 -- The processes that work on this store, as each says of itself now and then.
 CREATE TABLE processes (

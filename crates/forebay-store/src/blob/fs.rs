@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
@@ -88,6 +89,14 @@ fn is_there(path: &Path, length: usize) -> bool {
     })
 }
 
+fn remove_older(path: &Path, than: Duration) -> io::Result<bool> {
+    let Some(found) = unless_absent(fs::metadata(path))? else { return Ok(false) };
+    if age(found.modified()?) < than {
+        return Ok(false);
+    }
+    Ok(unless_absent(fs::remove_file(path))?.is_some())
+}
+
 /// What a folder has.
 fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
     let entries = fs::read_dir(folder)?;
@@ -140,6 +149,11 @@ impl Blobs for FsBlobs {
             removed.map(|_| ()).map_err(|error| failed(digest, &error))
         })
         .await
+    }
+
+    async fn remove_older(&self, digest: Digest, than: Duration) -> Result<bool, StoreError> {
+        let path = self.path(digest);
+        in_background(move || remove_older(&path, than).map_err(|error| failed(digest, &error))).await
     }
 
     async fn list(&self, after: Option<Digest>, most: usize) -> Result<Vec<Stored>, StoreError> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use forebay_core::digest::Digest;
@@ -66,6 +67,14 @@ impl<B: Blobs> Blobs for KeptBlobs<B> {
     async fn remove(&self, digest: Digest) -> Result<(), StoreError> {
         self.kept().forget(digest);
         self.far.remove(digest).await
+    }
+
+    async fn remove_older(&self, digest: Digest, than: Duration) -> Result<bool, StoreError> {
+        let removed = self.far.remove_older(digest, than).await?;
+        if removed {
+            self.kept().forget(digest);
+        }
+        Ok(removed)
     }
 
     async fn list(&self, after: Option<Digest>, most: usize) -> Result<Vec<Stored>, StoreError> {

@@ -23,8 +23,11 @@ pub use kept::KeptBlobs;
 pub const BLOB_BYTES: usize = 2 * DOCUMENT_BYTES;
 
 /// A blob of this age is written anew by the next put. Whoever removes what nothing refers to, and leaves alone what
-/// is younger than a day, thus never removes what somebody has just put and is about to refer to.
+/// is younger than [`LEFT_ALONE`], thus never removes what somebody has just put and is about to refer to.
 pub const RENEWED_AFTER: Duration = Duration::from_secs(6 * 3_600);
+
+/// A blob that is younger is never removed because no row refers to it: somebody may be about to write that row.
+pub const LEFT_ALONE: Duration = Duration::from_secs(24 * 3_600);
 
 /// Digesting more bytes than this holds up other tasks for too long.
 const DIGESTED_AT_ONCE: usize = 256 * 1024;
@@ -42,6 +45,10 @@ pub trait Blobs: Send + Sync {
 
     /// Removes a blob. That it is not here is no failure.
     async fn remove(&self, digest: Digest) -> Result<(), StoreError>;
+
+    /// Removes a blob that was written so long ago or longer; says whether it did. Looks at that at the last moment: a
+    /// blob that somebody has put anew stays.
+    async fn remove_older(&self, digest: Digest, than: Duration) -> Result<bool, StoreError>;
 
     /// What is here: in the order of digests, from behind `after` on, at most so many.
     async fn list(&self, after: Option<Digest>, most: usize) -> Result<Vec<Stored>, StoreError>;

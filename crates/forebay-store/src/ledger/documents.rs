@@ -29,6 +29,11 @@ fn add(tx: &Tx<'_>, document: &NewDocument) -> Result<(DocumentRecord, bool), St
         tx.now.as_millis(),
     );
     let added = tx.execute(sql!("documents/insert"), row)? == 1;
+    let again = (document.tenant, document.digest.as_bytes(), tx.now.as_millis());
+    if !added && tx.execute(sql!("documents/use"), again)? == 0 {
+        // Retention has deleted it in between.
+        return add(tx, document);
+    }
     let record = find(tx, document.tenant, document.digest)?;
     let record =
         record.ok_or_else(|| StoreError::Corrupt("the document just written is not there".to_owned()))?;

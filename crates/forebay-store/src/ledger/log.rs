@@ -6,7 +6,7 @@ use forebay_core::event::EventType;
 use super::columns::{Columns, limit};
 use super::transaction::Tx;
 use super::{Backend, Ledger, sql};
-use crate::record::{EventPage, EventQuery, EventRecord};
+use crate::record::{EventPage, EventQuery, EventRecord, Place};
 use crate::{Log, StoreError};
 
 #[async_trait]
@@ -18,18 +18,24 @@ impl<B: Backend> Log for Ledger<B> {
 }
 
 fn page(tx: &Tx<'_>, tenant: i64, query: &EventQuery) -> Result<EventPage, StoreError> {
+    let Place { epoch, seq } = query.after;
     let events = match &query.job {
         Some(job) => {
-            let of_job = (tenant, job.as_bytes(), query.after, limit(query.limit));
+            let of_job = (tenant, job.as_bytes(), epoch, seq, limit(query.limit));
             tx.rows(sql!("log/of_job"), of_job, event)?
         }
-        None => tx.rows(sql!("log/of_tenant"), (tenant, query.after, limit(query.limit)), event)?,
+        None => tx.rows(sql!("log/of_tenant"), (tenant, epoch, seq, limit(query.limit)), event)?,
     };
-    let first = tx.row(sql!("log/first_number"), (), |c| c.get::<Option<i64>>())?.flatten();
-    let last = tx.last_event_number()?;
-    Ok(EventPage { events, first: first.unwrap_or(last + 1), last })
+    let deleted = tx.row(sql!("log/deleted"), [tenant], place)?.unwrap_or_default();
+    let last = tx.row(sql!("log/last"), (), place)?.unwrap_or_default();
+    Ok(EventPage { events, expired: query.job.is_none() && query.after < deleted, last })
 }
 
 fn event(c: &mut Columns<'_>) -> Result<EventRecord, StoreError> {
-    Ok(EventRecord { seq: c.get()?, kind: c.word(EventType::from_name)?, body: c.get()? })
+    let Place { epoch, seq } = place(c)?;
+    Ok(EventRecord { epoch, seq, kind: c.word(EventType::from_name)?, body: c.get()? })
+}
+
+fn place(c: &mut Columns<'_>) -> Result<Place, StoreError> {
+    Ok(Place { epoch: c.get()?, seq: c.get()? })
 }

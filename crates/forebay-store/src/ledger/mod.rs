@@ -27,6 +27,7 @@ pub mod outbox;
 mod processes;
 mod queue;
 mod replay;
+mod retention;
 mod reviews;
 mod revisions;
 mod save;

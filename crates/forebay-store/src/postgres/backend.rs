@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use forebay_core::event::Origin;
 use forebay_core::id::Incarnation;
-use forebay_core::time::Timestamp;
+use forebay_core::time::{Millis, Timestamp};
 
 use super::in_hand::Hand;
 use super::log::{self, LogDoor};
@@ -84,6 +84,7 @@ impl Postgres {
         session.block_on(clock.look(&session))?;
         migrate::apply(&session, &target, clock.now())?;
         let identity = identity(&session, clock.now())?;
+        forget_desks(&session, clock.now())?;
         let outbox = settings.notify.then(|| Arc::new(Outbox::default()));
         let board = Arc::new(outbox.clone().map_or_else(Board::alone, Board::among_others));
         let hand = Arc::new(Hand::default());
@@ -150,6 +151,12 @@ impl Backend for Postgres {
     fn identity(&self) -> &Identity {
         &self.identity
     }
+}
+
+/// What desks of processes that have ended leave behind. A commit whose answer was lost is looked up within moments.
+fn forget_desks(session: &Session, now: Timestamp) -> Result<(), StoreError> {
+    let unused = vec![Owned::Int(now.before(Millis::from_secs(3_600)).as_millis())];
+    session.block_on(session.query(super::postgres_sql!("link/forget_desks"), unused)).map(drop)
 }
 
 fn identity(session: &Session, now: Timestamp) -> Result<Identity, StoreError> {

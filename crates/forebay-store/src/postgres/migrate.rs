@@ -15,6 +15,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("postgres", 4, "dead_letters"),
     migration!("postgres", 5, "batches"),
     migration!("postgres", 6, "reviews"),
+    migration!("postgres", 7, "retention"),
 ];
 
 /// Keeps two processes from migrating at the same time; a lock of the transaction, under a number of ours.

@@ -19,13 +19,29 @@ pub struct Taken {
     pub fence: u64,
 }
 
+/// Where an event stands in the log, and a reader who has seen it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The part of the log that was closed at once; always 0 where one process writes it.
+    pub epoch: i64,
+    /// The event's number.
+    pub seq: i64,
+}
+
+impl Place {
+    /// Before every event.
+    pub const START: Self = Self { epoch: 0, seq: 0 };
+    /// After every event that there can be.
+    pub const END: Self = Self { epoch: i64::MAX, seq: i64::MAX };
+}
+
 /// Which events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventQuery {
     /// Only of this job.
     pub job: Option<JobId>,
-    /// Only after this number.
-    pub after: i64,
+    /// Only after this place.
+    pub after: Place,
     /// The most events.
     pub limit: usize,
 }
@@ -35,19 +51,29 @@ pub struct EventQuery {
 pub struct EventPage {
     /// The events.
     pub events: Vec<EventRecord>,
-    /// The number of the first event that the log still has; a cursor before it has expired.
-    pub first: i64,
-    /// The number of the last event that was ever written.
-    pub last: i64,
+    /// Whether events of the tenant that stood after the query's place were deleted: whoever has read up to there and
+    /// not further has missed them. A job's own events are deleted with it only.
+    pub expired: bool,
+    /// Where the last event of the log stands, whosever it is.
+    pub last: Place,
 }
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRecord {
-    /// Its number in the log.
+    /// Where it stands in the log.
+    pub epoch: i64,
+    /// Its number.
     pub seq: i64,
     /// What happened.
     pub kind: EventType,
     /// The CloudEvent, as it is published.
     pub body: Vec<u8>,
+}
+
+impl EventRecord {
+    /// Where it stands.
+    pub const fn place(&self) -> Place {
+        Place { epoch: self.epoch, seq: self.seq }
+    }
 }

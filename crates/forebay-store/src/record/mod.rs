@@ -10,6 +10,7 @@ mod job;
 mod letter;
 mod log;
 mod process;
+mod retention;
 mod review;
 mod revision;
 mod step;
@@ -32,8 +33,9 @@ pub use letter::{
     Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery, LetterRecord,
     LetterState, NewReplay, NoteRecord, OpenLetters, ReplayQuery, ReplayRefused, ReplaySource,
 };
-pub use log::{Changed, EventPage, EventQuery, EventRecord, Taken};
+pub use log::{Changed, EventPage, EventQuery, EventRecord, Place, Taken};
 pub use process::{Lead, ProcessRecord, ProcessReport};
+pub use retention::{Deleted, Keep, Retained, Walked};
 pub use review::{
     Decided, DecidedQuery, DecidedReview, DecisionRecord, DueReview, HeldBy, NewDecision, NewReview,
     ReviewClaim, ReviewEntry, ReviewPage, ReviewQuery, ReviewRecord, ReviewRefused, Verdict,

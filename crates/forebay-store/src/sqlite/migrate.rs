@@ -17,6 +17,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("sqlite", 4, "dead_letters"),
     migration!("sqlite", 5, "batches"),
     migration!("sqlite", 6, "reviews"),
+    migration!("sqlite", 7, "retention"),
 ];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (

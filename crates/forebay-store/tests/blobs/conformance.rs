@@ -31,6 +31,7 @@ macro_rules! cases {
             other_content_is_never_handed_out,
             what_was_cut_is_mended_by_the_next_put,
             what_was_removed_is_gone,
+            only_what_is_old_enough_is_removed,
             a_list_has_everything_in_order_and_in_pages,
             a_probe_leaves_nothing,
         }
@@ -137,6 +138,16 @@ pub async fn what_was_removed_is_gone(backend: &impl Backend) {
     assert!(blobs.get(stays).await.unwrap().is_some());
     blobs.put(b"gone".to_vec()).await.unwrap();
     assert!(blobs.get(gone).await.unwrap().is_some());
+}
+
+pub async fn only_what_is_old_enough_is_removed(backend: &impl Backend) {
+    let blobs = backend.open();
+    let digest = blobs.put(b"perhaps".to_vec()).await.unwrap();
+    assert!(!blobs.remove_older(digest, Duration::from_secs(600)).await.unwrap(), "somebody has just put it");
+    assert!(blobs.get(digest).await.unwrap().is_some());
+    assert!(blobs.remove_older(digest, Duration::ZERO).await.unwrap());
+    assert_eq!(blobs.get(digest).await.unwrap(), None);
+    assert!(!blobs.remove_older(digest, Duration::ZERO).await.unwrap(), "it is gone");
 }
 
 pub async fn a_list_has_everything_in_order_and_in_pages(backend: &impl Backend) {

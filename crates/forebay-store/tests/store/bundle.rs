@@ -16,7 +16,8 @@ use forebay_core::review::ReviewDefault;
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::record::{
     AcceptRefused, Accepted, Actor, AttemptClose, AttemptRecord, Claim, ClaimReply, Claimed, Committed,
-    EventQuery, EventRecord, JobRecord, NewJob, NewReview, NewStep, TenantRecord, TenantSettings, Then,
+    EventQuery, EventRecord, JobRecord, NewJob, NewReview, NewStep, Place, TenantRecord, TenantSettings,
+    Then,
 };
 use forebay_store::{ManualClock, Store, StoreError};
 
@@ -47,6 +48,8 @@ pub struct Bundle {
     /// Another one.
     pub beta: i64,
     store: Mutex<Option<Arc<dyn Store>>>,
+    /// Attempts of jobs that were deleted, with their tenants.
+    gone: Mutex<Vec<(i64, AttemptRecord)>>,
 }
 
 impl Bundle {
@@ -63,7 +66,14 @@ impl Bundle {
             .await
             .unwrap()
             .id;
-        Self { backend: Box::new(backend), clock, alpha, beta, store: Mutex::new(Some(store)) }
+        Self {
+            backend: Box::new(backend),
+            clock,
+            alpha,
+            beta,
+            store: Mutex::new(Some(store)),
+            gone: Mutex::default(),
+        }
     }
 
     /// The store. Don't keep it over a restart.
@@ -227,7 +237,7 @@ impl Bundle {
 
     /// All events of a tenant, or of one of its jobs.
     pub async fn events(&self, tenant: i64, job: Option<JobId>) -> Vec<EventRecord> {
-        let query = EventQuery { job, after: 0, limit: usize::MAX };
+        let query = EventQuery { job, after: Place::START, limit: usize::MAX };
         self.store().events(tenant, query).await.unwrap().events
     }
 

@@ -36,6 +36,7 @@ Administration:
   tenant    Tenants, their limits and budgets
   key       API keys
   workers   The processes of an installation
+  retention How long things are kept, and what was deleted
 
 Options:
 ";
@@ -138,6 +139,14 @@ Examples:
   forebay jobs --state REVIEW_REQUIRED
   forebay jobs --task invoice --created-after 1d --metadata order=4711
   forebay jobs --all --json > jobs.jsonl";
+
+/// Examples of `forebay retention`.
+pub const RETENTION: &str = "\
+Examples:
+  forebay retention
+  forebay retention --json | jq .deleted
+
+The rules are a part of the definitions: [retention] in what `forebay apply` takes.";
 
 /// Examples of `forebay cancel`.
 pub const CANCEL: &str = "\

@@ -31,6 +31,7 @@ pub mod output;
 pub mod problem;
 mod progress;
 mod replay;
+mod retention;
 mod review;
 mod revisions;
 mod serve;
@@ -128,6 +129,9 @@ enum Command {
     /// Lists the processes of an installation, and who is not heard of any more
     #[command(after_help = help::WORKERS)]
     Workers(workers::WorkersArgs),
+    /// Shows how long things are kept, and what was deleted
+    #[command(after_help = help::RETENTION)]
+    Retention(retention::RetentionArgs),
     /// Checks definitions and makes them the active revision
     #[command(after_help = help::APPLY)]
     Apply(apply::ApplyArgs),
@@ -205,6 +209,7 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Tenant(args) => as_client(tenant::run(args, output)).await,
         Command::Dataset(args) => as_client(dataset::run(args, output)).await,
         Command::Key(args) => as_client(key::run(args, output)).await,
+        Command::Retention(args) => as_client(retention::run(args, output)).await,
         Command::Workers(args) => as_client(workers::run(args, output)).await,
         Command::Apply(args) => as_client(apply::run(args, output)).await,
         Command::Diff(args) => as_client(revisions::diff(args, output)).await,

@@ -7,7 +7,7 @@
 //! * `written`: the members as they stand in the text.
 //! * `source`: the text itself, and where each member stands in it.
 //! * `diff`: what is different between two texts.
-//! * `provider`, `model`, `policy`, `task`: each section made ready, and what contradicts itself in it.
+//! * `provider`, `model`, `policy`, `task`, `retention`: each section made ready, and what contradicts itself in it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,6 +27,7 @@ mod model;
 mod parts;
 mod policy;
 mod provider;
+mod retention;
 mod retry;
 mod source;
 mod task;
@@ -90,6 +91,7 @@ pub fn load_with(
     let models = model::models(&mut faults, &pools);
     let policies = policy::policies(&mut faults);
     let tasks = task::tasks(&mut faults, &models, &policies, files);
+    let retention = retention::retention(&mut faults);
     providers.check_references(&mut faults, "pools", "provider", "provider");
     pools.check_references(&mut faults, "models", "pool", "pool");
     models.check_references(&mut faults, "tasks", "model", "model");
@@ -100,6 +102,7 @@ pub fn load_with(
         pools: pools.into_ready(),
         models: models.into_ready(),
         tasks: tasks.into_ready(),
+        retention,
     })
 }
 

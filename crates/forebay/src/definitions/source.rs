@@ -15,7 +15,7 @@ use reader::Reader;
 mod reader;
 
 /// The sections that definitions have.
-const SECTIONS: [&str; 5] = ["providers", "pools", "models", "policies", "tasks"];
+const SECTIONS: [&str; 6] = ["providers", "pools", "models", "policies", "tasks", "retention"];
 
 /// Characters of a value that a message repeats.
 const VALUE_CHARS: usize = 60;

@@ -94,6 +94,15 @@ pub(super) struct Task {
     pub(super) review_default: ReviewDefault,
 }
 
+/// `[retention]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Retention {
+    pub(super) results_ms: Option<u64>,
+    pub(super) dead_letters_ms: Option<u64>,
+    pub(super) documents_ms: Option<u64>,
+}
+
 /// `[tasks.NAME.retry]`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,18 +9,21 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use forebay_core::digest::Digest;
 use forebay_core::event::Origin;
 use forebay_core::id::Incarnation;
+use forebay_store::record::Place;
 
 use super::auth::Principal;
 use super::problem::Problem;
 
 const PAYLOAD: usize = 1 + 8 + 4 + 8 + 8 + 8;
+/// Where the filters stand, or the epoch of an event.
+const EPOCH: usize = 1 + 8 + 4 + 8;
 const TAG: usize = 16;
 
 /// What a cursor is a position in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Series {
-    /// The log of events, of a tenant or of one of its jobs.
-    Events,
+    /// The log of events, of a tenant or of one of its jobs; the part of it in which the position is.
+    Events(i64),
     /// A list of jobs, under the filters with this digest.
     Jobs(u64),
     /// A list of dead letters, as above.
@@ -42,7 +45,7 @@ pub enum Series {
 impl Series {
     fn tag(self) -> (u8, u64) {
         match self {
-            Series::Events => (1, 0),
+            Series::Events(epoch) => (1, epoch.cast_unsigned()),
             Series::Jobs(filters) => (2, filters),
             Series::DeadLetters(filters) => (3, filters),
             Series::Revisions => (4, 0),
@@ -127,6 +130,23 @@ impl Cursors {
         }
     }
 
+    /// A cursor for a tenant's reader of the log.
+    pub fn write_place(&self, tenant: i64, place: Place) -> String {
+        self.write(tenant, Series::Events(place.epoch), place.seq)
+    }
+
+    /// Reads a cursor that this tenant's reader of the log was given.
+    ///
+    /// # Errors
+    ///
+    /// When it was not.
+    pub fn read_place(&self, tenant: i64, text: &str) -> Result<(Incarnation, Place), Forged> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| Forged)?;
+        let epoch = i64::from_be_bytes(part(&bytes, EPOCH)?);
+        let Position { incarnation, seq } = self.read(tenant, Series::Events(epoch), text)?;
+        Ok((incarnation, Place { epoch, seq }))
+    }
+
     /// The number at which a page of a list begins.
     pub(super) fn position(&self, principal: &Principal, series: Series, text: &str) -> Result<i64, Problem> {
         let position = self.read(principal.tenant, series, text);
@@ -161,9 +181,9 @@ mod tests {
 
     #[test]
     fn a_cursor_of_an_earlier_life_is_still_genuine() {
-        let old = cursors(1, 3).write(5, Series::Events, 42);
-        let position = cursors(1, 4).read(5, Series::Events, &old).unwrap();
-        assert_eq!(position, Position { incarnation: Incarnation(3), seq: 42 });
+        let place = Place { epoch: 7, seq: 42 };
+        let old = cursors(1, 3).write_place(5, place);
+        assert_eq!(cursors(1, 4).read_place(5, &old), Ok((Incarnation(3), place)));
     }
 
     #[test]
@@ -173,7 +193,7 @@ mod tests {
         assert!(ours.read(5, Series::Jobs(9), &cursor).is_ok());
         assert_eq!(ours.read(6, Series::Jobs(9), &cursor), Err(Forged));
         assert_eq!(ours.read(5, Series::Jobs(8), &cursor), Err(Forged));
-        assert_eq!(ours.read(5, Series::Events, &cursor), Err(Forged));
+        assert_eq!(ours.read_place(5, &cursor), Err(Forged));
         assert_eq!(cursors(2, 3).read(5, Series::Jobs(9), &cursor), Err(Forged));
         let other_store = Cursors::new([1; 32], Origin { store_id: 8, incarnation: Incarnation(3) });
         assert_eq!(other_store.read(5, Series::Jobs(9), &cursor), Err(Forged));
@@ -182,23 +202,24 @@ mod tests {
     #[test]
     fn what_is_no_cursor_at_all_is_refused() {
         for text in ["", "0", "42", "====", "AAAA", &"A".repeat(1_000)] {
-            assert_eq!(cursors(1, 1).read(1, Series::Events, text), Err(Forged), "{text}");
+            assert_eq!(cursors(1, 1).read_place(1, text), Err(Forged), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn every_cursor_reads_back_and_no_changed_one_does(
-            tenant: i64, seq: i64, byte in 0_usize..70, flip in 1_u8..,
+            tenant: i64, epoch: i64, seq: i64, byte in 0_usize..70, flip in 1_u8..,
         ) {
             let cursors = cursors(1, 1);
-            let cursor = cursors.write(tenant, Series::Events, seq);
-            prop_assert_eq!(cursors.read(tenant, Series::Events, &cursor).map(|position| position.seq), Ok(seq));
+            let place = Place { epoch, seq };
+            let cursor = cursors.write_place(tenant, place);
+            prop_assert_eq!(cursors.read_place(tenant, &cursor).map(|read| read.1), Ok(place));
             let mut bytes = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
             let at = byte % bytes.len();
             bytes[at] ^= flip;
             let forged = URL_SAFE_NO_PAD.encode(bytes);
-            prop_assert_eq!(cursors.read(tenant, Series::Events, &forged), Err(Forged));
+            prop_assert_eq!(cursors.read_place(tenant, &forged), Err(Forged));
         }
     }
 }

@@ -76,6 +76,7 @@ async fn scrape(State(api): State<Api>) -> Result<Response, Problem> {
         dead_letters: api.app.store.open_letters().await?,
         open_streams: api.streams.open(),
         overdue_reviews: api.app.store.count_overdue_reviews().await?,
+        retained: api.app.store.retained().await?,
     };
     let text = api.app.metrics.render(&scrape);
     Ok(([(CONTENT_TYPE, metrics::MEDIA_TYPE)], text).into_response())

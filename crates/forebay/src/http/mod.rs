@@ -33,6 +33,7 @@ mod page;
 mod params;
 mod pools;
 mod problem;
+mod retention;
 mod reviews;
 mod revisions;
 mod route;
@@ -77,6 +78,7 @@ fn routes() -> Vec<Route> {
         usage::routes(),
         pools::routes(),
         workers::routes(),
+        retention::routes(),
         revisions::routes(),
         tenants::routes(),
         keys::routes(),

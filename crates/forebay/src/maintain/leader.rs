@@ -1,4 +1,4 @@
-//! One process at a time maintains a store; when it ends or is not heard of any more, another one does.
+//! One process at a time maintains a store, and one deletes what is old; when it ends or is not heard of any more, another one does.
 //!
 //! That saves work and protects nothing: what a process still does that has lost its lease is done on the rows as they
 //! are then, as everything here.
@@ -10,11 +10,13 @@ use tracing::{debug, info, warn};
 use crate::app::App;
 
 /// What is led, as the list of processes names it.
-const MAINTENANCE: &str = "maintenance";
+pub(super) const MAINTENANCE: &str = "maintenance";
+pub(super) const RETENTION: &str = "retention";
 
 /// Whether this process leads.
 pub(super) struct Leader {
     app: App,
+    what: &'static str,
     /// For how long it leads when it has asked: a third of a worker's lease, as that is for workers.
     span: Millis,
     /// When it asked last.
@@ -24,9 +26,9 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(app: App) -> Self {
+    pub(super) fn new(app: App, what: &'static str) -> Self {
         let span = Millis::new(app.settings.lease.get() / 3);
-        Self { app, span, asked: None, fence: None }
+        Self { app, what, span, asked: None, fence: None }
     }
 
     /// Whether this process leads now. Asks the store long before its time is over, or now and then whether another's is.
@@ -40,25 +42,25 @@ impl Leader {
 
     async fn ask(&mut self) {
         self.asked = Some(Instant::now());
-        let answer = self.app.store.lead(MAINTENANCE, self.app.process.id, self.span).await;
+        let answer = self.app.store.lead(self.what, self.app.process.id, self.span).await;
         let lead = answer.unwrap_or_else(|error| {
-            warn!(%error, "it can't be seen who maintains the store");
+            warn!(%error, what = self.what, "it can't be seen which process does this");
             None
         });
         let before = std::mem::replace(&mut self.fence, lead.map(|lead| lead.fence));
         match self.fence {
             now if now == before => {}
-            Some(fence) => info!(fence, "this process maintains the store from now on"),
-            None => warn!("this process does not maintain the store any more"),
+            Some(fence) => info!(fence, what = self.what, "this process does it from now on"),
+            None => warn!(what = self.what, "this process does not do it any more"),
         }
     }
 
     /// Lets another one lead at once.
     pub(super) async fn stop(self) {
         if self.fence.is_some()
-            && let Err(error) = self.app.store.stop_leading(MAINTENANCE, self.app.process.id).await
+            && let Err(error) = self.app.store.stop_leading(self.what, self.app.process.id).await
         {
-            debug!(%error, "nobody maintains the store until a lease has lapsed");
+            debug!(%error, what = self.what, "nobody does it until a lease has lapsed");
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod due;
 mod leader;
+pub mod retention;
 
 use forebay_core::attempt::Outcome;
 use forebay_core::definition::OnUnknown;
@@ -31,7 +32,7 @@ const DEFAULT_REVIEW_DUE: Millis = Millis::from_secs(72 * 3_600);
 
 /// Looks again and again until the process stops, while no other process does.
 pub async fn run(app: App) {
-    let mut leader = Leader::new(app.clone());
+    let mut leader = Leader::new(app.clone(), leader::MAINTENANCE);
     let mut ticks = tokio::time::interval(app.settings.reaper_interval.to_duration());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

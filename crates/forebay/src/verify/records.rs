@@ -54,6 +54,14 @@ pub struct Records {
     pub kept_keys: Vec<KeptKey>,
     pub budgets: Vec<Budget>,
     pub usage_days: Vec<UsageDay>,
+    /// How much retention has deleted.
+    pub deleted: Deleted,
+    /// What the accounts have of attempts that were deleted.
+    pub deleted_money: Vec<Budget>,
+    /// What the days have of them.
+    pub deleted_usage: Vec<UsageDay>,
+    /// Up to which place the events of a tenant were deleted.
+    pub log_deleted: Vec<(i64, (i64, i64))>,
     pub results: Vec<JobResult>,
     pub reviews: Vec<Review>,
     pub events: Vec<Event>,
@@ -151,6 +159,8 @@ pub struct IdempotencyKey {
     pub job: Id,
     pub body_digest: Vec<u8>,
     pub expires_at: i64,
+    /// How its job has ended, where that was deleted.
+    pub ended: Option<String>,
 }
 
 /// A step with what it left behind.
@@ -294,6 +304,16 @@ pub struct Review {
     pub decided_by: Option<Id>,
     pub decided_version: Option<i64>,
     pub decided_seq: Option<i64>,
+}
+
+/// How much retention has deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "one list for each table, named as the table is")]
+pub struct Deleted {
+    pub jobs: i64,
+    pub attempts: i64,
+    /// When the youngest of the jobs was accepted.
+    pub accepted_until: i64,
 }
 
 /// The epochs of a log that many write at the same time.

@@ -1,8 +1,8 @@
 //! The tables of a store: what is asked for, in the words of each database, and what is made of its rows.
 
 use super::records::{
-    Attempt, Audit, Batch, Budget, Calls, Epochs, Event, Grant, Id, IdempotencyKey, Input, Job, JobResult,
-    KeptKey, Letter, Member, Records, Review, Revision, Step, Tenant, UsageDay,
+    Attempt, Audit, Batch, Budget, Calls, Deleted, Epochs, Event, Grant, Id, IdempotencyKey, Input, Job,
+    JobResult, KeptKey, Letter, Member, Records, Review, Revision, Step, Tenant, UsageDay,
 };
 use super::rows::{Columns, Mismatch};
 
@@ -57,6 +57,10 @@ pub(super) const TABLES: &[Table] = &[
     table!("kept_keys", |c, all| all.kept_keys.push(kept_key(c)?)),
     table!("budgets", |c, all| all.budgets.push(budget(c)?)),
     table!("usage_days", |c, all| all.usage_days.push(usage_day(c)?)),
+    table!("deleted", |c, all| all.deleted = deleted(c)?),
+    table!("deleted_money", |c, all| all.deleted_money.push(deleted_money(c)?)),
+    table!("deleted_usage", |c, all| all.deleted_usage.push(usage_day(c)?)),
+    table!("log_deleted", |c, all| all.log_deleted.push((c.next()?, (c.next()?, c.next()?)))),
     table!("results", |c, all| all.results.push(result(c)?)),
     table!("reviews", |c, all| all.reviews.push(review(c)?)),
     table!("events", |c, all| all.events.push(event(c)?)),
@@ -145,6 +149,7 @@ fn key(c: &mut Columns) -> Read<IdempotencyKey> {
         job: c.next()?,
         body_digest: c.next()?,
         expires_at: c.next()?,
+        ended: c.next()?,
     })
 }
 
@@ -222,6 +227,21 @@ fn budget(c: &mut Columns) -> Read<Budget> {
         tenant: c.next()?,
         period_start: c.next()?,
         reserved: c.next()?,
+        spent: c.next()?,
+        uncertain: c.next()?,
+        overage: c.next()?,
+    })
+}
+
+fn deleted(c: &mut Columns) -> Read<Deleted> {
+    Ok(Deleted { jobs: c.next()?, attempts: c.next()?, accepted_until: c.next()? })
+}
+
+fn deleted_money(c: &mut Columns) -> Read<Budget> {
+    Ok(Budget {
+        tenant: c.next()?,
+        period_start: c.next()?,
+        reserved: 0,
         spent: c.next()?,
         uncertain: c.next()?,
         overage: c.next()?,

@@ -28,6 +28,8 @@ enum Lead {
     Cancel,
     /// A job was cancelled, and its worker died before it gave its permit back.
     Swept,
+    /// The time of jobs and batches is over.
+    Old,
     /// The process is told to stop.
     Stop,
     /// A request of somebody who looks after the system.
@@ -47,6 +49,20 @@ enum Lead {
 }
 
 /// Every place, and what leads there. A test holds this list and the code together.
+/// What a process comes to by itself that deletes what is old.
+fn places_of_retention() -> Vec<(&'static str, Lead)> {
+    vec![
+        ("delete_jobs.before_commit", Lead::Old),
+        ("delete_jobs.after_commit", Lead::Old),
+        ("delete_batches.before_commit", Lead::Old),
+        ("delete_batches.after_commit", Lead::Old),
+        ("delete_documents.before_commit", Lead::Submit),
+        ("delete_documents.after_commit", Lead::Submit),
+        ("delete_keys.before_commit", Lead::Submit),
+        ("delete_keys.after_commit", Lead::Submit),
+    ]
+}
+
 fn places() -> Vec<(&'static str, Lead)> {
     [places_of_work(), places_of_administration(), places_of_people()].into_iter().flatten().collect()
 }
@@ -153,7 +169,7 @@ async fn wherever_the_process_ends_the_next_one_goes_on() {
     // Enough at the same time to keep the machine busy while servers start.
     let slots = Arc::new(Semaphore::new(4));
     let mut running = JoinSet::new();
-    for (place, lead) in places() {
+    for (place, lead) in places().into_iter().chain(places_of_retention()) {
         let slots = Arc::clone(&slots);
         running.spawn(async move {
             let _slot = slots.acquire().await.unwrap();
@@ -187,7 +203,9 @@ impl Stage {
         let task = "attempt_total_ms = 20000\non_unknown = \"retry\"\n\
                     [tasks.chat.retry]\nbase_ms = 20\ncap_ms = 100\nmax_attempts = 20\ncommit_margin_ms = 100\n\
                     [tasks.doubt]\nkind = \"llm\"\nmodel = \"small\"\nmax_output_tokens = 100\n\
-                    on_unknown = \"review\"\nreview_due_ms = 1";
+                    on_unknown = \"review\"\nreview_due_ms = 1\n";
+        let old = if matches!(lead, Lead::Old) { "[retention]\nresults_ms = 1000\n" } else { "" };
+        let task = &format!("{task}{old}");
         let server = Server::start(&home, &sim.base_url());
         server.apply(&definitions(&sim.base_url(), "max_in_flight = 1", task)).await;
         server.kill_9();
@@ -196,8 +214,13 @@ impl Stage {
     }
 
     fn start(&self, failpoints: &str) -> Result<Server, String> {
-        let environment =
-            [("FAILPOINTS", failpoints), ("FOREBAY_LEASE_MS", "900"), ("FOREBAY_HEARTBEAT_MS", "100")];
+        let look = if matches!(self.lead, Lead::Old) { "10" } else { "900" };
+        let environment = [
+            ("FAILPOINTS", failpoints),
+            ("FOREBAY_LEASE_MS", "900"),
+            ("FOREBAY_HEARTBEAT_MS", "100"),
+            ("FOREBAY_REAPER_INTERVAL_MS", look),
+        ];
         Server::try_start(&self.home, &self.sim.base_url(), &environment)
     }
 
@@ -304,6 +327,11 @@ impl Stage {
                 let ask = server.request(method.clone(), &path);
                 let ask = if *method == Method::PUT { ask.json(&body()) } else { ask };
                 answered(ask).await.map(drop)
+            }
+            Lead::Old => {
+                let body = json!({"jobs": [{"task": "chat", "input": {"prompt": "quick"}}]});
+                answered(server.request(Method::POST, "/v1/job-batches").json(&body)).await?;
+                self.submit(server, &key, "quick", None).await.map(drop)
             }
             Lead::Upload => {
                 let upload =

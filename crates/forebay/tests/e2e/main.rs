@@ -33,6 +33,7 @@ mod privacy;
 mod processes;
 mod real_model;
 mod refusals;
+mod retention;
 mod reviews;
 mod revisions;
 mod shutdown;

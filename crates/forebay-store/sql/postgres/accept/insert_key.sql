@@ -8,5 +8,5 @@ ORDER BY u.tenant, u.key
 -- Only an expired key gives way. A live one was taken by another process since this one looked: it stays, and the row
 -- that is missing in the count says so. The time is the same for all rows.
 ON CONFLICT (tenant, key) DO UPDATE SET
-  job_id = excluded.job_id, body_digest = excluded.body_digest, expires_at = excluded.expires_at
+  job_id = excluded.job_id, body_digest = excluded.body_digest, expires_at = excluded.expires_at, ended = NULL
 WHERE idempotency_keys.expires_at <= (CAST(?6 AS bigint[]))[1]

@@ -196,6 +196,18 @@ impl Blobs for S3Blobs {
         self.within(self.limits.total, self.client.delete(&path)).await.map(|_| ())
     }
 
+    async fn remove_older(&self, digest: Digest, than: Duration) -> Result<bool, StoreError> {
+        let path = self.path(digest);
+        let remove = async {
+            let found = self.client.head(&path).await?;
+            if age(SystemTime::from(found.last_modified)) < than {
+                return Ok(false);
+            }
+            self.client.delete(&path).await.map(|()| true)
+        };
+        Ok(self.within(self.limits.total, remove).await?.unwrap_or(false))
+    }
+
     async fn list(&self, after: Option<Digest>, most: usize) -> Result<Vec<Stored>, StoreError> {
         let prefix = Path::from(self.bucket.prefix.as_str());
         let offset = after.map_or_else(Path::default, |after| self.path(after));

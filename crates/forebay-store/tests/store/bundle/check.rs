@@ -37,10 +37,33 @@ impl Bundle {
                 check_attempts(job, &attempts);
                 sums.add(&attempts);
             }
+            sums.add(&self.gone(tenant.id));
             self.check_money(&tenant, &sums).await;
         }
         let faults = self.backend.audit().await;
         assert!(faults.is_empty(), "rows contradict each other: {faults:#?}");
+    }
+
+    /// Does something that deletes jobs, and remembers what their attempts had cost.
+    pub async fn deleting<T>(&self, doing: impl Future<Output = T>) -> T {
+        let mut before = Vec::new();
+        for tenant in [self.alpha, self.beta] {
+            for job in self.all_jobs(tenant).await {
+                before.push((tenant, job.id, self.store().attempts(tenant, job.id).await.unwrap()));
+            }
+        }
+        let done = doing.await;
+        for (tenant, job, attempts) in before {
+            if self.store().job(tenant, job).await.unwrap().is_none() {
+                self.gone.lock().unwrap().extend(attempts.into_iter().map(|attempt| (tenant, attempt)));
+            }
+        }
+        done
+    }
+
+    fn gone(&self, tenant: i64) -> Vec<AttemptRecord> {
+        let gone = self.gone.lock().unwrap();
+        gone.iter().filter(|(of, _)| *of == tenant).map(|(_, attempt)| attempt.clone()).collect()
     }
 
     /// Rescues what has lapsed and gives permits back until there is nothing to do.

@@ -11,8 +11,8 @@ use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::time::Millis;
 use forebay_store::record::{
-    Actor, BudgetPeriod, Claim, EventQuery, JobQuery, KeyRecord, NewDocument, NewJob, NewKey, ReviewQuery,
-    Scope, TenantSettings, UsageQuery,
+    Actor, BudgetPeriod, Claim, EventQuery, JobQuery, KeyRecord, NewDocument, NewJob, NewKey, Place,
+    ReviewQuery, Scope, TenantSettings, UsageQuery,
 };
 
 use futures_util::future::join_all;
@@ -132,7 +132,7 @@ pub async fn whatever_is_anothers_is_absent(b: &Bundle) {
         assert_eq!(store.steps(stranger, job).await.unwrap(), []);
         assert!(store.queue(stranger, job).await.unwrap().is_none());
         assert_eq!(store.review(stranger, job).await.unwrap(), None);
-        let query = EventQuery { job: Some(job), after: 0, limit: 9 };
+        let query = EventQuery { job: Some(job), after: Place::START, limit: 9 };
         assert_eq!(store.events(stranger, query).await.unwrap().events, []);
     }
     assert_eq!(b.state(waiting).await, State::Ready, "nor was it cancelled");

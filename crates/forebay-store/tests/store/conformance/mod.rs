@@ -22,6 +22,7 @@ pub mod limits;
 pub mod log;
 pub mod ordering;
 pub mod processes;
+pub mod retention;
 pub mod retry;
 pub mod reviews;
 pub mod revisions;
@@ -174,6 +175,21 @@ macro_rules! cases {
                 commit_beats_time,
                 odd_text_is_kept,
             }
+            retention {
+                a_job_goes_as_a_whole_when_its_time_is_over,
+                what_has_not_ended_stays,
+                a_call_that_may_still_run_keeps_its_job,
+                a_dead_letter_has_its_own_time,
+                a_key_outlives_its_job_and_says_how_it_ended,
+                a_key_that_was_taken_again_is_the_next_jobs,
+                money_and_use_outlive_their_jobs,
+                who_missed_what_was_deleted_is_told,
+                the_last_event_stays,
+                members_stay_until_their_batch_is_complete,
+                a_document_goes_when_no_job_refers_to_it,
+                what_a_row_refers_to_is_no_rubbish,
+                a_replay_and_its_original_name_each_other_as_long_as_they_are_there,
+            }
             retry {
                 a_failure_is_tried_again_at_its_time,
                 the_last_attempt_ends_the_job,
@@ -262,7 +278,7 @@ macro_rules! cases {
                 every_version_has_one_event,
                 every_event_is_a_cloud_event,
                 pages_hold_each_event_once,
-                a_page_says_where_the_log_begins_and_ends,
+                a_page_says_where_the_log_ends,
                 numbers_go_on_after_a_restart,
                 commits_are_announced,
                 who_loses_a_job_is_told,

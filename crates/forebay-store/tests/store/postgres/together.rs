@@ -8,7 +8,7 @@ use std::time::Duration;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
 use forebay_store::postgres::{PostgresStore, Settings};
-use forebay_store::record::{Actor, Claim, Claimed, EventQuery, NewJob};
+use forebay_store::record::{Actor, Claim, Claimed, EventQuery, EventRecord, NewJob, Place};
 use forebay_store::{Accept as _, Claims as _, Jobs as _, Log as _, Steps as _};
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -150,7 +150,7 @@ impl Caller {
 /// Somebody who reads on from the last event they have seen, until they are told that nothing more comes.
 struct Follower {
     over: watch::Sender<bool>,
-    reading: JoinHandle<Vec<i64>>,
+    reading: JoinHandle<Vec<Place>>,
 }
 
 impl Follower {
@@ -164,7 +164,7 @@ impl Follower {
                 let after = seen.last().copied().unwrap_or_default();
                 let page = store.events(tenant, EventQuery { job: None, after, limit: 50 }).await.unwrap();
                 let quiet = page.events.is_empty();
-                seen.extend(page.events.iter().map(|event| event.seq));
+                seen.extend(page.events.iter().map(EventRecord::place));
                 if over && quiet {
                     return seen;
                 }
@@ -173,7 +173,7 @@ impl Follower {
         Self { over, reading }
     }
 
-    async fn until_quiet(self) -> Vec<i64> {
+    async fn until_quiet(self) -> Vec<Place> {
         self.over.send_replace(true);
         self.reading.await.unwrap()
     }
@@ -199,7 +199,7 @@ async fn processes_share_a_ledger() {
     }
     callers.join_all().await;
     let followed = follower.until_quiet().await;
-    let all: Vec<i64> = b.events(b.alpha, None).await.iter().map(|event| event.seq).collect();
+    let all: Vec<Place> = b.events(b.alpha, None).await.iter().map(EventRecord::place).collect();
     assert!(all.len() > CALLERS * ROUNDS / 2, "a good deal has happened");
     assert_eq!(followed, all, "who follows the log sees each event once, in the log's order");
     drop(processes);

@@ -22,7 +22,10 @@ pub const FAULTS: &[(&str, &str)] = &[
         "a lane was served what its tenant's attempts count for",
         "SELECT a.pool FROM attempts a LEFT JOIN lanes l ON l.pool = a.pool AND l.tenant = a.tenant
          GROUP BY a.pool, a.tenant, l.served
-         HAVING coalesce(l.served, 0) <> sum(a.reserved_input + a.reserved_output)",
+         HAVING coalesce(l.served, 0) < sum(a.reserved_input + a.reserved_output)
+            OR (coalesce(l.served, 0) > sum(a.reserved_input + a.reserved_output)
+                -- What was deleted was served, too.
+                AND NOT EXISTS (SELECT 1 FROM deleted_usage d WHERE d.tenant = a.tenant AND d.pool = a.pool))",
     ),
     (
         "a job is in the lane of the key that handed it in, and so are its attempts",
@@ -48,13 +51,17 @@ pub const FAULTS: &[(&str, &str)] = &[
          WHERE a.settled_at IS NULL AND (j.state, j.fence) <> ('RUNNING', a.fence)",
     ),
     (
-        "a budget has booked the attempts of its period",
+        "a budget has booked the attempts of its period, and those that were deleted",
         "SELECT b.tenant, b.period_start FROM budgets b
          WHERE (reserved_micros, spent_micros, uncertain_micros, overage_micros) <> (
-           SELECT coalesce(sum(CASE WHEN settled_at IS NULL THEN a.reserved_micros ELSE 0 END), 0),
-                  coalesce(sum(a.cost_micros), 0), coalesce(sum(a.uncertain_micros), 0),
-                  coalesce(sum(a.overage_micros), 0)
-           FROM attempts a WHERE a.tenant = b.tenant AND a.budget_start = b.period_start)",
+           SELECT coalesce(sum(reserved), 0), coalesce(sum(spent), 0), coalesce(sum(uncertain), 0), coalesce(sum(overage), 0)
+           FROM (
+             SELECT CASE WHEN settled_at IS NULL THEN reserved_micros ELSE 0 END AS reserved, cost_micros AS spent,
+                    uncertain_micros AS uncertain, overage_micros AS overage
+             FROM attempts a WHERE a.tenant = b.tenant AND a.budget_start = b.period_start
+             UNION ALL
+             SELECT 0, spent_micros, uncertain_micros, overage_micros
+             FROM deleted_money d WHERE d.tenant = b.tenant AND d.period_start = b.period_start) booked)",
     ),
     (
         "every attempt is booked in a budget",
@@ -105,9 +112,9 @@ pub const FAULTS: &[(&str, &str)] = &[
         "SELECT hex(id) FROM jobs WHERE claimable AND NOT key_first",
     ),
     (
-        "a fingerprint is held by a job of its tenant and task that succeeded",
-        "SELECT hex(f.job_id) FROM fingerprints f LEFT JOIN jobs j ON j.id = f.job_id
-         WHERE j.id IS NULL OR (j.tenant, j.task, j.state) <> (f.tenant, f.task, 'SUCCEEDED')",
+        "a fingerprint is held by a job of its tenant and task that succeeded, or did before it was deleted",
+        "SELECT hex(f.job_id) FROM fingerprints f JOIN jobs j ON j.id = f.job_id
+         WHERE (j.tenant, j.task, j.state) <> (f.tenant, f.task, 'SUCCEEDED')",
     ),
     (
         "a job has its input, and a journal of the steps before the one that it is at",
@@ -183,6 +190,25 @@ pub const FAULTS: &[(&str, &str)] = &[
         "a job that has not ended knows that it is a member",
         "SELECT hex(m.job_id) FROM batch_members m JOIN jobs j ON j.id = m.job_id 
          WHERE j.finished_at IS NULL AND j.batch IS NULL",
+    ),
+    (
+        "what belongs to a job goes with it",
+        "SELECT job FROM (
+           SELECT job FROM attempts UNION ALL SELECT job FROM steps UNION ALL SELECT job FROM results
+           UNION ALL SELECT job FROM inputs) of_jobs
+         WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.seq = of_jobs.job)",
+    ),
+    (
+        "what a person has to do with a job goes with it",
+        "SELECT job_id FROM (
+           SELECT job_id FROM reviews UNION ALL SELECT job_id FROM dead_letters
+           UNION ALL SELECT job_id FROM dead_letter_notes) of_jobs
+         WHERE NOT EXISTS (SELECT 1 FROM inputs i WHERE i.id = of_jobs.job_id)",
+    ),
+    (
+        "a key says how its job has ended when that is gone, and only then",
+        "SELECT key FROM idempotency_keys k
+         WHERE (ended IS NULL) <> EXISTS (SELECT 1 FROM inputs i WHERE i.id = k.job_id)",
     ),
 ];
 

@@ -1,1 +1,1 @@
-SELECT tenant, key, job_id, body_digest, expires_at FROM idempotency_keys
+SELECT tenant, key, job_id, body_digest, expires_at, ended FROM idempotency_keys

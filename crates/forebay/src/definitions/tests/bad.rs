@@ -115,7 +115,7 @@ pub(crate) const CASES: [(&str, &str, &str); 75] = [
     (
         "[policies.checks]",
         "[policy.checks]",
-        "policy at line 30: there is no such section; sections are: providers, pools, models, policies, tasks\n\
+        "policy at line 30: there is no such section; sections are: providers, pools, models, policies, tasks, retention\n\
              tasks.invoice.policy = \"checks\" at line 40: no policy of that name; the definitions have no policy at all",
     ),
     (

@@ -48,6 +48,7 @@ fn what_the_default_calls_a_default_is_one() {
     assert_eq!(as_is.providers, with_defaults.providers);
     assert_eq!(as_is.pools, with_defaults.pools);
     assert_eq!(as_is.models, with_defaults.models);
+    assert_eq!(as_is.retention, with_defaults.retention);
     for (name, task) in &as_is.tasks {
         assert_eq!(shown(task), shown(&with_defaults.tasks[name]), "{name}");
     }
@@ -69,6 +70,7 @@ fn the_default_explains_every_member() {
         members::<Policy>(),
         members::<written::Task>(),
         members::<written::Retry>(),
+        members::<written::Retention>(),
     ]
     .concat();
     assert!(all.len() > 45, "{all:?}");

@@ -11,6 +11,7 @@ mod explain;
 mod job;
 mod letter;
 mod operate;
+mod retention;
 mod review;
 mod revision;
 mod shapes;
@@ -30,6 +31,7 @@ pub(super) use letter::{
     ReplayBody, jobs_or_filter,
 };
 pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Usage};
+pub(super) use retention::Retention;
 pub(super) use review::{
     ClaimBody, DecisionBody, ReviewDecided, ReviewDetail, ReviewLine, ReviewList, ReviewStep, ReviewSummary,
     by_decision, read,

@@ -14,7 +14,6 @@ use http::{HeaderMap, HeaderValue};
 
 use super::api::Api;
 use super::auth::{Credential, Principal};
-use super::cursor::Series;
 use super::headers::last_event_id;
 use super::params::{Params, PathId};
 use super::problem::{Code, Problem};
@@ -114,6 +113,8 @@ fn start(
         (None, Some(cursor)) => ("after", cursor),
         (None, None) => return Ok(if job.is_some() { Start::First } else { Start::Now }),
     };
-    let position = api.cursors.read(principal.tenant, Series::Events, &cursor);
-    position.map(Start::After).map_err(|forged| Problem::parameter(name, forged.to_string()))
+    let position = api.cursors.read_place(principal.tenant, &cursor);
+    position
+        .map(|(life, place)| Start::After(life, place))
+        .map_err(|forged| Problem::parameter(name, forged.to_string()))
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_stream::stream;
 use bytes::Bytes;
-use forebay_core::id::JobId;
-use forebay_store::record::{Changed, EventPage, EventQuery, EventRecord};
+use forebay_core::id::{Incarnation, JobId};
+use forebay_store::record::{Changed, EventPage, EventQuery, EventRecord, Place as LogPlace};
 use futures_util::Stream;
 use serde_json::json;
 use tokio::sync::broadcast::Receiver;
@@ -20,7 +20,6 @@ use super::counts::Place;
 use super::frame;
 use crate::http::api::Api;
 use crate::http::auth::Credential;
-use crate::http::cursor::{Position, Series};
 use crate::http::jobs::shown;
 use crate::http::problem::{Code, Problem};
 
@@ -31,6 +30,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How often the stream's key is checked.
 const KEY_CHECK: Duration = Duration::from_secs(10);
 
+/// Why events are missing: the cursor is from before a restore, or they were deleted.
+const RESTORED: &str = "restored";
+const EXPIRED: &str = "expired";
+
 /// Where a stream begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Start {
@@ -39,7 +42,7 @@ pub(super) enum Start {
     /// With what happens from now on.
     Now,
     /// After the event that a cursor stands for.
-    After(Position),
+    After(Incarnation, LogPlace),
 }
 
 /// A stream and what it needs.
@@ -49,8 +52,8 @@ pub(super) struct Events {
     credential: Credential,
     job: Option<JobId>,
     changes: Receiver<Arc<Vec<Changed>>>,
-    /// The number of the last event that was sent.
-    after: i64,
+    /// Where the last event stands that was sent.
+    after: LogPlace,
     key_checked: Instant,
     _place: Place,
 }
@@ -66,7 +69,16 @@ impl Events {
     ) -> Self {
         // Before the first look, so that no change falls between.
         let changes = api.app.store.changes();
-        Self { api, tenant, credential, job, changes, after: 0, key_checked: Instant::now(), _place: place }
+        Self {
+            api,
+            tenant,
+            credential,
+            job,
+            changes,
+            after: LogPlace::START,
+            key_checked: Instant::now(),
+            _place: place,
+        }
     }
 
     /// The frames.
@@ -89,9 +101,10 @@ impl Events {
                             yield Ok(closed(&problem));
                             return;
                         }
-                        self.after = event.seq;
+                        self.after = event.place();
                         yield Ok(self.frame(&event));
                     },
+                    Ok(Next::Snapshot(frame)) => yield Ok(frame),
                     Ok(Next::Quiet) => yield Ok(frame::KEEP_ALIVE),
                     Ok(Next::End) => return,
                     Err(problem) => {
@@ -105,15 +118,16 @@ impl Events {
 
     /// Finds the position to begin at; gives the opening frame, and a snapshot where events are missing.
     async fn begin(&mut self, start: Start) -> Result<Vec<Bytes>, Problem> {
-        // A page after the newest event there can be is empty, and still says what the log has.
-        let log = self.page(i64::MAX, 1).await?;
+        // A page after the newest event there can be is empty, and still says how far the log goes.
+        let from = if let Start::After(_, place) = start { place } else { LogPlace::END };
+        let log = self.page(from, 1).await?;
         let missing = match start {
             Start::First => None,
             Start::Now => {
                 self.after = log.last;
                 None
             }
-            Start::After(position) => self.go_on_after(position, &log),
+            Start::After(life, place) => self.go_on_after(life, place, &log),
         };
         let mut frames = vec![frame::opening(&self.cursor(self.after))];
         if let Some(reason) = missing {
@@ -123,15 +137,13 @@ impl Events {
     }
 
     /// Goes on after a cursor, or after what the log has now where it no longer has what follows the cursor.
-    fn go_on_after(&mut self, position: Position, log: &EventPage) -> Option<&'static str> {
-        let missing = if position.incarnation != self.api.cursors.incarnation() || position.seq > log.last {
-            Some("restored")
-        } else if position.seq.saturating_add(1) < log.first {
-            Some("expired")
+    fn go_on_after(&mut self, life: Incarnation, place: LogPlace, log: &EventPage) -> Option<&'static str> {
+        let missing = if life != self.api.cursors.incarnation() || place > log.last {
+            Some(RESTORED)
         } else {
-            None
+            log.expired.then_some(EXPIRED)
         };
-        self.after = if missing.is_some() { log.last } else { position.seq };
+        self.after = if missing.is_some() { log.last } else { place };
         missing
     }
 
@@ -161,6 +173,11 @@ impl Events {
         loop {
             self.check_key().await?;
             let page = self.page(self.after, PAGE).await?;
+            if page.expired && self.after != LogPlace::START {
+                // It was too slow for what is kept.
+                self.after = page.last;
+                return Ok(Next::Snapshot(self.snapshot(EXPIRED).await?));
+            }
             if !page.events.is_empty() {
                 return Ok(Next::Events(page.events));
             }
@@ -194,7 +211,7 @@ impl Events {
         Ok(())
     }
 
-    async fn page(&self, after: i64, limit: usize) -> Result<EventPage, Problem> {
+    async fn page(&self, after: LogPlace, limit: usize) -> Result<EventPage, Problem> {
         Ok(self.api.app.store.events(self.tenant, EventQuery { job: self.job, after, limit }).await?)
     }
 
@@ -220,17 +237,19 @@ impl Events {
         changed.tenant == self.tenant && self.job.is_none_or(|job| job == changed.job_id)
     }
 
-    fn cursor(&self, seq: i64) -> String {
-        self.api.cursors.write(self.tenant, Series::Events, seq)
+    fn cursor(&self, place: LogPlace) -> String {
+        self.api.cursors.write_place(self.tenant, place)
     }
 
     fn frame(&self, event: &EventRecord) -> Bytes {
-        frame::event(Some(&self.cursor(event.seq)), event.kind.full_name(), &event.body)
+        frame::event(Some(&self.cursor(event.place())), event.kind.full_name(), &event.body)
     }
 }
 
 enum Next {
     Events(Vec<EventRecord>),
+    /// Events were deleted before they were sent: how things stand, instead.
+    Snapshot(Bytes),
     /// Nothing came for a while.
     Quiet,
     /// Nothing more will come.

@@ -57,6 +57,7 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /v1/jobs/{job_id}/steps inspect
     GET /v1/keys admin
     GET /v1/pools operate
+    GET /v1/retention operate
     GET /v1/reviews review
     GET /v1/reviews/corrections review
     GET /v1/reviews/{job_id} review

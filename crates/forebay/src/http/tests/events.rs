@@ -122,7 +122,7 @@ async fn a_forged_cursor_is_refused_and_an_old_life_gets_a_snapshot() {
     origin.incarnation.0 = origin.incarnation.0.wrapping_sub(1);
     let tenant = bench.app.store.tenant("default").await.unwrap().unwrap().id;
     let before = crate::http::cursor::Cursors::new(bench.app.store.cursor_secret(), origin);
-    let cursor = before.write(tenant, crate::http::cursor::Series::Events, 0);
+    let cursor = before.write_place(tenant, forebay_store::record::Place::START);
     let mut reader = Reader::open(&bench, &key, &path, Some(&cursor)).await;
     let snapshot = reader.next().await.unwrap();
     assert_eq!((snapshot.event.as_str(), &snapshot.data["job"]["state"]), ("snapshot", &json!("READY")));
@@ -166,4 +166,27 @@ async fn a_stream_ends_soon_after_its_key_is_revoked() {
     let blocks = timeout(Duration::from_secs(30), reader.rest()).await.unwrap();
     let last = blocks.last().unwrap();
     assert_eq!((last.event.as_str(), &last.data["code"]), ("closed", &json!("unauthorized")));
+}
+
+/// A reader is told what it has missed, in place of it, and goes on from there.
+#[tokio::test]
+async fn a_cursor_whose_events_were_deleted_has_expired() {
+    let bench = Bench::new().await;
+    let key = bench.key("default", &ALL).await;
+    let job = bench.submit(&key).await;
+    bench.post(&key, &format!("/v1/jobs/{job}/cancel"), &Value::Null).await;
+    let path = format!("/v1/jobs/{job}/events");
+    let story = Reader::open(&bench, &key, &path, None).await.rest().await;
+    let [seen, last] = story.as_slice() else { panic!("{story:?}") };
+    bench.submit(&key).await;
+    let none = forebay_core::time::Millis::ZERO;
+    let keep = forebay_store::record::Keep { results: none, dead_letters: none, documents: none };
+    assert_eq!(bench.app.store.delete_jobs(0, keep, 9).await.unwrap().deleted.jobs, 1);
+    let mut late = Reader::open(&bench, &key, "/v1/events", Some(&seen.id)).await;
+    let snapshot = late.next().await.unwrap();
+    assert_eq!((snapshot.event.as_str(), &snapshot.data["reason"]), ("snapshot", &json!("expired")));
+    let mut in_time = Reader::open(&bench, &key, "/v1/events", Some(&last.id)).await;
+    assert_eq!(in_time.next().await.unwrap().event, "job.accepted", "it has missed nothing");
+    bench.submit(&key).await;
+    assert_eq!(late.next().await.unwrap().event, "job.accepted");
 }

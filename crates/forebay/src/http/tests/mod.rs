@@ -13,6 +13,7 @@ mod jobs;
 mod letters;
 mod limits;
 mod outer;
+mod retention;
 mod reviews;
 mod revisions;
 mod server;
@@ -29,7 +30,7 @@ use forebay_core::id::ClaimId;
 use forebay_core::time::Millis;
 use forebay_store::blob::FsBlobs;
 use forebay_store::record::{
-    Actor, AttemptClose, Claim, EventQuery, NewKey, Scope, StepCommit, TenantSettings, Then,
+    Actor, AttemptClose, Claim, EventQuery, NewKey, Place, Scope, StepCommit, TenantSettings, Then,
 };
 use forebay_store::sqlite::SqliteStore;
 use forebay_store::{Store, SystemClock};
@@ -128,8 +129,10 @@ impl Bench {
         let mut rows = format!("{tenants:?} {counts:?} {}", self.app.revisions.active().number);
         for tenant in tenants {
             let keys = store.keys(tenant.id).await.unwrap().len();
-            let events =
-                store.events(tenant.id, EventQuery { job: None, after: 0, limit: 1_000 }).await.unwrap();
+            let events = store
+                .events(tenant.id, EventQuery { job: None, after: Place::START, limit: 1_000 })
+                .await
+                .unwrap();
             rows.push_str(&format!(" {keys} keys, {} events", events.events.len()));
         }
         let blobs = std::fs::read_dir(self._folder.path().join("blobs")).unwrap().count();

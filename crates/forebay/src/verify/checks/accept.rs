@@ -96,7 +96,8 @@ fn keys(world: &World<'_>, findings: &mut Findings) {
     }
     for row in &world.store.keys {
         let named = jobs_of.get(&(row.tenant, row.key.as_str())).map(Vec::as_slice).unwrap_or_default();
-        let is_its_own = named.iter().any(|input| input.job == row.job);
+        let outlived = row.ended.is_some() && world.job(row.job).is_none();
+        let is_its_own = outlived || named.iter().any(|input| input.job == row.job);
         findings.check(
             I::I2,
             About::job(row.job),
@@ -118,7 +119,7 @@ fn keys(world: &World<'_>, findings: &mut Findings) {
 
 /// What was answered with 202 is there, as it was asked for (I2, I20).
 fn promises(world: &World<'_>, findings: &mut Findings) {
-    let (mut promised, mut lost) = (HashSet::new(), HashSet::new());
+    let (mut promised, mut lost, mut deleted) = (HashSet::new(), HashSet::new(), HashSet::new());
     for submit in world.submits() {
         let told = || {
             vec![format!("client log: {} {:?} {:?}", submit.tenant, submit.idempotency_key, submit.status)]
@@ -143,10 +144,15 @@ fn promises(world: &World<'_>, findings: &mut Findings) {
         promised.insert(id);
         let found =
             world.job(id).filter(|_| world.events(id).first().is_some_and(|first| first.kind == "accepted"));
-        if found.is_none() {
+        let kept = found.is_some()
+            || (may_be_deleted(world, id) && {
+                deleted.insert(id);
+                deleted.len() as i64 <= world.store.deleted.jobs
+            });
+        if !kept {
             lost.insert(id);
         }
-        findings.check(I::I20, About::job(id), found.is_some(), "what was accepted is in the store", told);
+        findings.check(I::I20, About::job(id), kept, "what was accepted is in the store", told);
         let as_asked = found.is_none_or(|job| {
             let key = world.input(id).and_then(|input| input.idempotency_key.as_ref());
             world.tenant_named(&submit.tenant) == Some(job.tenant) && key == submit.idempotency_key.as_ref()
@@ -155,6 +161,14 @@ fn promises(world: &World<'_>, findings: &mut Findings) {
     }
     findings.figures.promised = Some(promised.len() as u64);
     findings.figures.lost = Some(lost.len() as u64);
+}
+
+/// Whether retention may have deleted a job: it was accepted before the youngest that was. There are at most as many as
+/// the store says to have deleted.
+fn may_be_deleted(world: &World<'_>, id: Id) -> bool {
+    // The first 48 bits of an id are the time when it was made, which is before the job is accepted.
+    let made = id.0[..6].iter().fold(0, |made, byte| made << 8 | i64::from(*byte));
+    made <= world.store.deleted.accepted_until
 }
 
 /// One key, one request, one job (I2); another request under it is refused (I3).
@@ -317,6 +331,28 @@ mod tests {
         let found = broken(|case| case.store.jobs.retain(|job| job.id != case.done));
         assert!(found.contains(&(I::I1, "an event is of a job of its tenant".to_owned())), "{found:?}");
         assert!(found.contains(&(I::I20, "what was accepted is in the store".to_owned())), "{found:?}");
+    }
+
+    #[test]
+    fn no_more_than_what_was_deleted_may_be_missing() {
+        let gone = |jobs: i64, ended: Option<&str>| {
+            broken(|case| {
+                let until = i64::MAX;
+                case.store.deleted =
+                    crate::verify::records::Deleted { jobs, attempts: 9, accepted_until: until };
+                let done = case.done;
+                case.store.jobs.retain(|job| job.id != done);
+                case.store.inputs.retain(|input| input.job != done);
+                case.store.events.retain(|event| event.job != done);
+                case.store.keys.iter_mut().find(|key| key.job == done).unwrap().ended =
+                    ended.map(str::to_owned);
+            })
+        };
+        assert_eq!(gone(1, Some("SUCCEEDED")), []);
+        let more = gone(0, Some("SUCCEEDED"));
+        assert_eq!(more, [(I::I20, "what was accepted is in the store".to_owned())]);
+        let silent = gone(1, None);
+        assert_eq!(silent, [(I::I2, "a key stands for a job that was sent with it".to_owned())]);
     }
 
     #[test]

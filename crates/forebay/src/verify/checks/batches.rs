@@ -30,9 +30,11 @@ fn members(world: &World<'_>, batch: &Batch, findings: &mut Findings) {
     let members = world.members(batch.id);
     for member in members {
         let Some(id) = member.job else { continue };
-        let own = world.job(id).is_some_and(|job| job.tenant == batch.tenant);
+        // Of a complete batch, jobs may have been deleted.
+        let gone = batch.finished_at.is_some() && world.store.deleted.jobs > 0;
+        let own = world.job(id).map_or(gone, |job| job.tenant == batch.tenant);
         let again = member.replay_of.is_none()
-            || world.input(id).is_some_and(|input| input.replay_of == member.replay_of);
+            || world.input(id).map_or(gone, |input| input.replay_of == member.replay_of);
         findings.check(I::I1, About::job(id), own && again, "a member of a batch has its job", || {
             vec![named(batch), format!("batch_members: position {} {member:?}", member.position)]
         });

@@ -24,9 +24,14 @@ pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
     let attempts: HashMap<Id, &Attempt> =
         world.store.attempts.iter().map(|attempt| (attempt.id, attempt)).collect();
     let mut seen = HashSet::new();
-    let mut unexplained = 0;
+    let (mut unexplained, mut deleted) = (0, world.store.deleted.attempts);
     for call in calls {
         let attempt = call.attempt().and_then(|id| attempts.get(&id).copied());
+        if attempt.is_none() && call.attempt().is_some_and(|id| seen.insert(id)) && deleted > 0 {
+            // One of those that retention has deleted.
+            deleted -= 1;
+            continue;
+        }
         let explained = explained(call, attempt, &mut seen, findings);
         unexplained += u64::from(!explained);
         if let Some(attempt) = attempt.filter(|_| !world.outside.clock_moved) {

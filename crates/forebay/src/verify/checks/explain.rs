@@ -129,6 +129,10 @@ fn letter(world: &World<'_>, job: &Job, letters: &HashMap<Id, &Letter>, findings
 /// A job that does the work of another again is linked to one that failed, by an event of it and an audit row.
 fn replay(world: &World<'_>, job: &Job, audited: &HashSet<&str>, findings: &mut Findings) {
     let Some(of) = world.input(job.id).and_then(|input| input.replay_of) else { return };
+    if world.job(of).is_none() && world.store.deleted.jobs > 0 {
+        // The failed one goes first.
+        return;
+    }
     let failed = world.job(of).is_some_and(|of| of.state == "FAILED_TERMINAL" && of.tenant == job.tenant);
     let told = world.events(of).iter().any(|event| event.kind == "replayed");
     let linked = failed && told && audited.contains(of.named("job").as_str());

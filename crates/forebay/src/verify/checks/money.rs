@@ -162,7 +162,7 @@ fn total(world: &World<'_>, job: &Job, findings: &mut Findings) {
     });
 }
 
-/// An account is the sum of the attempts that are booked in it.
+/// An account is the sum of the attempts that are booked in it, and of what those had cost that were deleted.
 fn accounts(world: &World<'_>, findings: &mut Findings) {
     let mut sums: BTreeMap<(i64, i64), (i64, i64, i64, i64)> = BTreeMap::new();
     for attempt in &world.store.attempts {
@@ -171,6 +171,10 @@ fn accounts(world: &World<'_>, findings: &mut Findings) {
         sum.1 += attempt.cost_micros.unwrap_or_default();
         sum.2 += attempt.uncertain_micros.unwrap_or_default();
         sum.3 += attempt.overage_micros.unwrap_or_default();
+    }
+    for gone in &world.store.deleted_money {
+        let sum = sums.entry((gone.tenant, gone.period_start)).or_default();
+        *sum = (sum.0, sum.1 + gone.spent, sum.2 + gone.uncertain, sum.3 + gone.overage);
     }
     for account in &world.store.budgets {
         let sum = sums.remove(&(account.tenant, account.period_start)).unwrap_or_default();
@@ -225,7 +229,7 @@ fn within_budget(world: &World<'_>, tenant: &Tenant, findings: &mut Findings) {
     }
 }
 
-/// The use by day is that of the attempts settled then.
+/// The use by day is that of the attempts settled then, and of those that were deleted.
 fn days(world: &World<'_>, findings: &mut Findings) {
     type Key = (i64, i64, String, String, String);
     let mut sums: BTreeMap<Key, UsageDay> = BTreeMap::new();
@@ -247,6 +251,19 @@ fn days(world: &World<'_>, findings: &mut Findings) {
         sum.output_tokens += output;
         sum.cost_micros += attempt.cost_micros.unwrap_or_default();
         sum.uncertain_micros += attempt.uncertain_micros.unwrap_or_default();
+    }
+    for gone in &world.store.deleted_usage {
+        let key = (gone.tenant, gone.day, gone.task.clone(), gone.model.clone(), gone.pool.clone());
+        match sums.get_mut(&key) {
+            None => drop(sums.insert(key, gone.clone())),
+            Some(sum) => {
+                sum.attempts += gone.attempts;
+                sum.input_tokens += gone.input_tokens;
+                sum.output_tokens += gone.output_tokens;
+                sum.cost_micros += gone.cost_micros;
+                sum.uncertain_micros += gone.uncertain_micros;
+            }
+        }
     }
     for row in &world.store.usage_days {
         let key = (row.tenant, row.day, row.task.clone(), row.model.clone(), row.pool.clone());
@@ -313,6 +330,7 @@ fn bill(world: &World<'_>, calls: &[Call], findings: &mut Findings) {
 mod tests {
     use super::*;
     use crate::verify::checks::testing::{Case, case};
+    use crate::verify::records::Budget;
 
     fn broken(change: impl FnOnce(&mut Case)) -> Vec<(I, String)> {
         case().broken_by(change, check)
@@ -365,6 +383,50 @@ mod tests {
         is_found(&broken(|case| case.store.budgets.clear()), "booked in an account");
         is_found(&broken(|case| case.store.usage_days[0].attempts += 1), "use of a day");
         is_found(&broken(|case| case.store.usage_days.clear()), "use of a day");
+    }
+
+    /// What a job had cost that was deleted is in the sums still, to the micro-unit.
+    #[test]
+    fn what_was_deleted_is_in_the_sums() {
+        let delete = |case: &mut Case| {
+            let gone: Vec<_> =
+                case.store.attempts.extract_if(.., |attempt| attempt.job == case.done).collect();
+            case.store.jobs.retain(|job| job.id != case.done);
+            case.store.events.retain(|event| event.job != case.done);
+            for attempt in gone {
+                let (input, output) = used(&attempt);
+                let (cost, uncertain) =
+                    (attempt.cost_micros.unwrap_or_default(), attempt.uncertain_micros.unwrap_or_default());
+                case.store.deleted_money.push(Budget {
+                    tenant: attempt.tenant,
+                    period_start: attempt.budget_start,
+                    reserved: 0,
+                    spent: cost,
+                    uncertain,
+                    overage: attempt.overage_micros.unwrap_or_default(),
+                });
+                case.store.deleted_usage.push(UsageDay {
+                    tenant: attempt.tenant,
+                    day: attempt.settled_at.unwrap().div_euclid(DAY) * DAY,
+                    task: attempt.task.clone(),
+                    model: attempt.model.clone(),
+                    pool: attempt.pool.clone(),
+                    attempts: 1,
+                    input_tokens: input,
+                    output_tokens: output,
+                    cost_micros: cost,
+                    uncertain_micros: uncertain,
+                });
+            }
+        };
+        assert_eq!(broken(delete), []);
+        let lost = broken(|case| {
+            delete(case);
+            case.store.deleted_money[0].spent += 1;
+            case.store.deleted_usage.clear();
+        });
+        is_found(&lost, "sum of its attempts");
+        is_found(&lost, "use of a day");
     }
 
     #[test]

@@ -241,6 +241,7 @@ impl Case {
             job: id,
             body_digest: digest,
             expires_at: at + 50_000,
+            ended: None,
         });
         self.store.steps.push(Step { job: id, generation: 1, number: 1, ..Step::default() });
         self.turn(id, "accepted", "READY", None);

@@ -365,6 +365,7 @@ fn batches(store: &Records) -> impl Iterator<Item = Row> {
             "bytes" = 1,
             "media_type" = "text/plain",
             "created_at" = 0,
+            "used_at" = 0,
         )
     });
     batches.chain(members).chain(documents)

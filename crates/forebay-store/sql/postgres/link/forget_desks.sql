@@ -1,0 +1,1 @@
+DELETE FROM desks WHERE used_at <= ?1

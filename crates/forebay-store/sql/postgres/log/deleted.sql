@@ -1,0 +1,1 @@
+SELECT epoch, seq FROM log_deleted WHERE tenant = ?1

@@ -1,1 +1,0 @@
-SELECT min(seq) FROM events

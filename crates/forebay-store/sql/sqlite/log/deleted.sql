@@ -1,0 +1,1 @@
+SELECT 0, seq FROM log_deleted WHERE tenant = ?1

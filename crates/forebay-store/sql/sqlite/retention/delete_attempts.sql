@@ -1,0 +1,1 @@
+DELETE FROM attempts WHERE job IN (SELECT value FROM json_each(?1))

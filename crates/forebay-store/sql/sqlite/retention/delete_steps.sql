@@ -1,0 +1,1 @@
+DELETE FROM steps WHERE job IN (SELECT value FROM json_each(?1))

@@ -1,0 +1,2 @@
+-- There is one writer: nobody else changes them.
+SELECT seq FROM batches WHERE seq IN (SELECT value FROM json_each(?1)) ORDER BY seq

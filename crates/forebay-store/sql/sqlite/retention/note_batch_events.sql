@@ -1,0 +1,7 @@
+-- As note_events. The event of a batch names it in its body only.
+INSERT INTO log_deleted (tenant, seq)
+SELECT tenant, max(seq) FROM events WHERE job IS NULL AND seq IN (
+  SELECT e.seq FROM batches b JOIN events e ON e.job IS NULL AND e.tenant = b.tenant AND e.at = b.finished_at
+  WHERE b.seq IN (SELECT value FROM json_each(?1)) AND json_extract(e.body, '$.subject') = 'batch_' || lower(hex(b.id)))
+GROUP BY tenant
+ON CONFLICT (tenant) DO UPDATE SET seq = max(log_deleted.seq, excluded.seq)

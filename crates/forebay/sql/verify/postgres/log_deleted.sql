@@ -1,0 +1,1 @@
+SELECT tenant, epoch, seq FROM log_deleted

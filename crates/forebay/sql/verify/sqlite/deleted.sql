@@ -1,0 +1,1 @@
+SELECT jobs, attempts, accepted_until FROM retention

@@ -1,0 +1,1 @@
+SELECT tenant, 0 AS epoch, seq FROM log_deleted
