@@ -212,6 +212,8 @@ def about(result):
     text = (f"Measured on {result['day']} at revision `{result['revision']}`: {machine['cpus']} processors"
             f" ({machine['cpu']}), {machine['memory']}, Linux {machine['system']}; {settings['rounds']} rounds of"
             f" {settings['seconds']} s, {settings['connections']} connections, seed {settings['seed']}.")
+    if result["note"]:
+        text += f" {result['note']}"
     if server:
         text += f" PostgreSQL {server['server_version']}, synchronous_commit {server['synchronous_commit']}, fsync {server['fsync']}."
     return text

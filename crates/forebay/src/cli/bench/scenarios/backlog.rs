@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use forebay_store::StoreError;
 use tokio::time::Instant;
 
 use super::{drain, lost};
 use crate::cli::bench::Run;
 use crate::cli::bench::figures::{Figures, median};
-use crate::cli::bench::ledger::{BATCH, Ledger};
+use crate::cli::bench::ledger::Ledger;
 use crate::cli::bench::scratch::Server;
 use crate::cli::bench::stage::Folder;
 use crate::cli::error::CliError;
@@ -19,75 +20,69 @@ const CLAIMS: usize = 40;
 const OF_TENANTS: u32 = 20_000;
 
 pub(in crate::cli::bench) async fn run(run: &Run<'_>) -> Result<Figures, CliError> {
-    let waiting = by_waiting(run).await?;
-    let tenants = by_tenants(run).await?;
-    let ratio = |costs: &[(u32, f64)]| match costs {
+    let mut places = Vec::new();
+    for waiting in &run.args.waiting {
+        places.push(Place::fill(format!("claim_us_{waiting}_waiting"), *waiting, 1, run).await?);
+    }
+    let waiting = places.len();
+    for tenants in &run.args.tenants {
+        let jobs = OF_TENANTS.min(run.args.jobs).max(*tenants);
+        places.push(Place::fill(format!("claim_us_{tenants}_tenants"), jobs, *tenants, run).await?);
+    }
+    run.says(&format!("{CLAIMS} claims in each of {} places", places.len()));
+    // In turn, so that whatever else the machine does holds up all of them alike.
+    for _ in 0..CLAIMS {
+        for place in &mut places {
+            place.claim().await.map_err(|error| lost(&error))?;
+        }
+    }
+    let mut costs = Vec::new();
+    for place in places {
+        costs.push((place.figure, median(place.costs)));
+        drop(place.ledger);
+        place.folder.end().await?;
+    }
+    let ratio = |costs: &[(String, f64)]| match costs {
         [(_, first), .., (_, last)] => last / first,
         _ => 1.0,
     };
-    let figures =
-        Figures::default().with("waiting_ratio", ratio(&waiting)).with("tenants_ratio", ratio(&tenants));
-    let figures = waiting
-        .iter()
-        .fold(figures, |figures, (jobs, cost)| figures.with(format!("claim_us_{jobs}_waiting"), *cost));
-    let figures = tenants
-        .iter()
-        .fold(figures, |figures, (many, cost)| figures.with(format!("claim_us_{many}_tenants"), *cost));
+    let figures = Figures::default()
+        .with("waiting_ratio", ratio(&costs[..waiting]))
+        .with("tenants_ratio", ratio(&costs[waiting..]));
+    let figures = costs.into_iter().fold(figures, |figures, (figure, cost)| figures.with(figure, cost));
     Ok(figures.and(beside_a_snapshot(run).await?))
 }
 
-/// Microseconds a claimed job, with more and more jobs of one tenant.
-async fn by_waiting(run: &Run<'_>) -> Result<Vec<(u32, f64)>, CliError> {
-    let folder = Folder::make(run.args).await?;
-    let mut sizes = run.args.waiting.clone();
-    sizes.sort_unstable();
-    let (mut there, mut costs) = (0, Vec::new());
-    for waiting in sizes {
-        drain::accept(&folder, (waiting - there) as usize, run).await?;
-        there = waiting;
-        costs.push((waiting, claims(&folder, 1, run).await?));
-    }
-    folder.end().await?;
-    Ok(costs)
+/// A store with so many jobs waiting, of so many tenants.
+struct Place {
+    figure: String,
+    folder: Folder,
+    ledger: Ledger,
+    /// Microseconds that each claim took for each job.
+    costs: Vec<f64>,
 }
 
-/// Microseconds a claimed job, with more and more tenants that have jobs.
-async fn by_tenants(run: &Run<'_>) -> Result<Vec<(u32, f64)>, CliError> {
-    let mut costs = Vec::new();
-    for tenants in &run.args.tenants {
+impl Place {
+    async fn fill(figure: String, jobs: u32, tenants: u32, run: &Run<'_>) -> Result<Self, CliError> {
         let folder = Folder::make(run.args).await?;
-        run.says(&format!("{tenants} tenants"));
-        let ledger = Ledger::open(&folder, *tenants).await?;
-        let jobs = OF_TENANTS.min(run.args.jobs).max(*tenants) as usize;
-        let filled = ledger.accept(jobs, |done| run.says(&format!("{done} of {jobs} jobs are there"))).await;
-        filled.map_err(|error| lost(&error))?;
-        drop(ledger);
+        let ledger = Ledger::open(&folder, tenants).await?;
+        let says = |done| run.says(&format!("{done} of {jobs} jobs of {tenants} tenants are there"));
+        ledger.accept(jobs as usize, says).await.map_err(|error| lost(&error))?;
         folder.settle().await?;
-        costs.push((*tenants, claims(&folder, *tenants, run).await?));
-        folder.end().await?;
+        Ok(Self { figure, folder, ledger, costs: Vec::new() })
     }
-    Ok(costs)
-}
 
-/// The microseconds that a claim takes for each job, in the median. What was claimed is completed, and as many jobs are
-/// accepted: so many wait all the time.
-async fn claims(folder: &Folder, tenants: u32, run: &Run<'_>) -> Result<f64, CliError> {
-    run.says(&format!("{CLAIMS} claims"));
-    let ledger = Ledger::open(folder, tenants).await?;
-    let mut costs = Vec::new();
-    for _ in 0..CLAIMS {
+    /// Times a claim. What was claimed is completed, and as many jobs are accepted: so many wait all the time.
+    async fn claim(&mut self) -> Result<(), StoreError> {
         let began = Instant::now();
-        let claimed = ledger.claim().await.map_err(|error| lost(&error))?;
+        let claimed = self.ledger.claim().await?;
         let took = began.elapsed();
-        let jobs = claimed.len();
-        if jobs > 0 {
-            costs.push(took.as_secs_f64() * 1e6 / f64::from(u32::try_from(jobs).unwrap_or(u32::MAX)));
+        if let Ok(jobs @ 1..) = u32::try_from(claimed.len()) {
+            self.costs.push(took.as_secs_f64() * 1e6 / f64::from(jobs));
         }
-        ledger.complete(&claimed).await.map_err(|error| lost(&error))?;
-        ledger.accept(jobs, |_| ()).await.map_err(|error| lost(&error))?;
-        debug_assert!(jobs <= BATCH);
+        self.ledger.complete(&claimed).await?;
+        self.ledger.accept(claimed.len(), |_| ()).await.map(drop)
     }
-    Ok(median(costs))
 }
 
 /// Jobs worked off with and without a transaction beside it that has begun before them and does nothing.

@@ -13,7 +13,7 @@ pub(super) mod mixed;
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::Run;
 use super::caller::Target;
@@ -34,6 +34,8 @@ const COUNTED: Duration = Duration::from_secs(1);
 const FILLING: Duration = Duration::from_millis(250);
 /// How often a condition is looked at that is waited for.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long no job may end while some are left.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn lost(error: &dyn std::error::Error) -> CliError {
     CliError::failed("the load broke off", error)
@@ -86,10 +88,17 @@ async fn fill_for(service: &Service, tenant: &Tenant, jobs: u32, run: &Run<'_>) 
 
 /// Waits until all jobs of a tenant have ended.
 async fn worked_off(tenant: &Tenant, run: &Run<'_>) -> Result<(), CliError> {
+    let (mut fewest, mut since) = (f64::INFINITY, Instant::now());
     loop {
         let pending = tenant.pending_jobs().await?;
         if pending < 1.0 {
             return Ok(());
+        }
+        if pending < fewest {
+            (fewest, since) = (pending, Instant::now());
+        }
+        if since.elapsed() > PATIENCE {
+            return Err(CliError::Failed(format!("{pending} jobs don't end")));
         }
         run.says(&format!("{pending} jobs are left"));
         sleep(LOOK).await;
