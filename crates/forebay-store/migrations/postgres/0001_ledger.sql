@@ -30,10 +30,16 @@ CREATE TABLE tenants (
 --
 -- Here and in the other tables of few rows that are written all the time, most of each page stays free, so that a new
 -- version of a row finds room beside the old one and no index has to be told.
-CREATE TABLE tenant_load (
-  tenant       BIGINT PRIMARY KEY,
-  pending_jobs BIGINT NOT NULL DEFAULT 0 CHECK (pending_jobs >= 0),
-  in_flight    BIGINT NOT NULL DEFAULT 0 CHECK (in_flight >= 0)
+--
+-- What begins is counted in other rows than what ends, so that taking in, handing out and committing do not wait for each
+-- other's commit. A limit is held against the row that is locked and what can be seen of the others: what ends
+-- meanwhile only makes more room.
+CREATE TABLE tenant_counts (
+  tenant       BIGINT   NOT NULL,
+  pending_jobs BIGINT   NOT NULL DEFAULT 0,
+  in_flight    BIGINT   NOT NULL DEFAULT 0,
+  part         SMALLINT NOT NULL CHECK (part IN (1, 2, 3)), -- jobs taken in, calls begun, what has ended
+  PRIMARY KEY (tenant, part)
 ) WITH (
   fillfactor = 20,
   -- Old versions are removed often and without a rest in between: a pass over so few pages is over at once, and a
@@ -43,7 +49,10 @@ CREATE TABLE tenant_load (
   -- To give empty pages back it would take the table from everybody for a moment.
   vacuum_truncate = off
 );
-INSERT INTO tenant_load (tenant) VALUES (0);
+INSERT INTO tenant_counts (tenant, part) VALUES (0, 1), (0, 2), (0, 3);
+CREATE VIEW tenant_load AS
+  SELECT tenant, CAST(sum(pending_jobs) AS bigint) AS pending_jobs, CAST(sum(in_flight) AS bigint) AS in_flight
+  FROM tenant_counts GROUP BY tenant;
 
 -- API keys: only the digest of the secret is here.
 CREATE TABLE keys (
@@ -290,7 +299,7 @@ CREATE TABLE pools (
   quantum        BIGINT  NOT NULL DEFAULT 0, -- cost that a weight of 1 is given in this round
   largest        BIGINT  NOT NULL DEFAULT 0  -- the largest cost that was taken in it
 ) WITH (
-  -- As tenant_load.
+  -- As tenant_counts.
   fillfactor = 20,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 10000,
@@ -309,25 +318,28 @@ CREATE TABLE lanes (
   pool   TEXT   COLLATE "C" NOT NULL,
   PRIMARY KEY (pool, tenant)
 ) WITH (
-  -- As tenant_load. There may be many rows, though: a share of them counts besides.
+  -- As tenant_counts. There may be many rows, though: a share of them counts besides.
   fillfactor = 40,
   autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0,
   vacuum_truncate = off
 );
 
 -- Calls in flight of a pool, of a key (by the number of its lane) and of a task. Caches: attempts have them, too.
-CREATE TABLE calls (
-  in_flight BIGINT NOT NULL,
-  kind      TEXT   COLLATE "C" NOT NULL CHECK (kind IN ('pool', 'key', 'task')),
-  name      TEXT   COLLATE "C" NOT NULL,
-  PRIMARY KEY (kind, name)
+CREATE TABLE call_counts (
+  in_flight BIGINT  NOT NULL,
+  ended     BOOLEAN NOT NULL,              -- begun and ended calls are counted apart, as in tenant_counts
+  kind      TEXT    COLLATE "C" NOT NULL CHECK (kind IN ('pool', 'key', 'task')),
+  name      TEXT    COLLATE "C" NOT NULL,
+  PRIMARY KEY (kind, name, ended)
 ) WITH (
-  -- As tenant_load.
+  -- As tenant_counts.
   fillfactor = 20,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 10000,
   vacuum_truncate = off
 );
+CREATE VIEW calls AS
+  SELECT kind, name, CAST(sum(in_flight) AS bigint) AS in_flight FROM call_counts GROUP BY kind, name;
 
 -- What was charged to a pool within one quarter of a second.
 CREATE TABLE pool_buckets (
@@ -337,7 +349,7 @@ CREATE TABLE pool_buckets (
   tokens   BIGINT NOT NULL,
   PRIMARY KEY (pool, start)
 ) WITH (
-  -- As tenant_load. Rows come and go here, too: nothing is older than two minutes.
+  -- As tenant_counts. Rows come and go here, too: nothing is older than two minutes.
   fillfactor = 40,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 10000,
@@ -354,7 +366,7 @@ CREATE TABLE budgets (
   overage_micros   BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (tenant, period_start)
 ) WITH (
-  -- As tenant_load. What has gone by stays, though: a share of the rows counts besides.
+  -- As tenant_counts. What has gone by stays, though: a share of the rows counts besides.
   fillfactor = 40,
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0,
   vacuum_truncate = off
@@ -429,7 +441,7 @@ CREATE TABLE desks (
   last    UUID   NOT NULL,
   used_at BIGINT NOT NULL
 ) WITH (
-  -- As tenant_load.
+  -- As tenant_counts.
   fillfactor = 20,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0,
   vacuum_truncate = off
@@ -443,7 +455,7 @@ CREATE TABLE log_epochs (
   closed  BIGINT  NOT NULL,                -- the highest one that is closed, as are all below
   CHECK (closed < current)
 ) WITH (
-  -- As tenant_load.
+  -- As tenant_counts.
   fillfactor = 20,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0,
   vacuum_truncate = off
@@ -463,7 +475,7 @@ CREATE TABLE processes (
   started_at BIGINT NOT NULL,
   heard_at   BIGINT NOT NULL
 ) WITH (
-  -- As tenant_load.
+  -- As tenant_counts.
   fillfactor = 40,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0,
   vacuum_truncate = off
@@ -477,7 +489,7 @@ CREATE TABLE leader_leases (
   fence       BIGINT NOT NULL,
   lease_until BIGINT NOT NULL
 ) WITH (
-  -- As tenant_load.
+  -- As tenant_counts.
   fillfactor = 40,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0,
   vacuum_truncate = off

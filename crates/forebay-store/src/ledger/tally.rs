@@ -89,6 +89,21 @@ pub(super) struct MostCalls {
     pub(super) of_task: Option<u64>,
 }
 
+/// What is counted in rows of its own where many processes count: what begins, and what ends.
+const TAKEN_IN: i64 = 1;
+const BEGUN: i64 = 2;
+const ENDED: i64 = 3;
+
+impl Load {
+    /// Jobs and calls by the row that they are counted in, where there are any.
+    fn parts(&self) -> impl Iterator<Item = (i64, i64, i64)> + use<> {
+        let (jobs, calls) = (self.pending_jobs, self.in_flight);
+        let parts =
+            [(TAKEN_IN, jobs.max(0), 0), (BEGUN, 0, calls.max(0)), (ENDED, jobs.min(0), calls.min(0))];
+        parts.into_iter().filter(|(_, jobs, calls)| (*jobs, *calls) != (0, 0))
+    }
+}
+
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Booked {
     reserved: i64,
@@ -250,6 +265,9 @@ impl Tally {
         }
         for ((tenant, period), booked) in self.accounts {
             let Booked { reserved, spent, uncertain, overage, limit } = booked;
+            if (reserved, spent, uncertain, overage) == (0, 0, 0, 0) {
+                continue;
+            }
             tx.write(sql!("budgets/book"), (tenant, period, reserved, spent, uncertain, overage, limit))?;
         }
         for (day, used) in self.days {
@@ -257,11 +275,14 @@ impl Tally {
         }
         // Last: everybody's row is one that every process writes.
         for (tenant, load) in self.loads.into_iter().rev() {
-            if (load.pending_jobs, load.in_flight) == (0, 0) {
-                continue;
+            for (part, jobs, calls) in load.parts() {
+                let (most_jobs, most_calls) = match part {
+                    TAKEN_IN => (load.most_pending.map(int), None),
+                    BEGUN => (None, load.most_in_flight.map(int)),
+                    _ => (None, None),
+                };
+                tx.write(sql!("tenants/count"), (tenant, part, jobs, calls, most_jobs, most_calls))?;
             }
-            let most = (load.most_pending.map(int), load.most_in_flight.map(int));
-            tx.write(sql!("tenants/count"), (tenant, load.pending_jobs, load.in_flight, most.0, most.1))?;
         }
         Ok(())
     }

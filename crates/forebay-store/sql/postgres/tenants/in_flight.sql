@@ -1,1 +1,3 @@
-SELECT l.in_flight, t.max_in_flight FROM tenants t JOIN tenant_load l ON l.tenant = t.id WHERE t.id = ?1
+SELECT l.in_flight, t.max_in_flight 
+FROM tenants t CROSS JOIN LATERAL (SELECT * FROM tenant_load WHERE tenant = t.id OFFSET 0) l
+WHERE t.id = ?1
