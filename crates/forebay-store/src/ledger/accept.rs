@@ -8,6 +8,7 @@ use forebay_core::job::State;
 use forebay_core::lifecycle::{Submitted, submit};
 
 use super::access::lane_of;
+use super::claim::marks::{Place, SubLane};
 use super::columns::{Columns, int, split};
 use super::tally::Pending;
 use super::transaction::{KeyHolder, Tx};
@@ -203,7 +204,9 @@ fn insert_job(tx: &Tx<'_>, record: &JobRecord, lane: i64, step: &NewStep) -> Res
         },
     )?;
     if claimable {
-        tx.note_pool(&record.pool);
+        let task = record.task.clone();
+        let at = Place { place: save::place(record), seq: record.seq };
+        tx.note_due(&record.pool, Some((SubLane { tenant: record.tenant, lane, task }, at)));
     }
     Ok(())
 }

@@ -222,6 +222,7 @@ impl<T: Transactions> Clerk<T> {
     fn commit_with(&mut self, group: &mut Vec<Box<dyn Verb>>, standing: Standing) {
         match self.run(group, standing) {
             Ok(Committed { news, told }) => {
+                self.board.marks().heed(&news);
                 for (reply, tell) in told {
                     failpoint::reach("claim", "after_commit");
                     tell(reply);

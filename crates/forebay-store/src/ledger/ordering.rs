@@ -103,7 +103,7 @@ fn release(
     )?;
     if let Some((pool, job)) = next {
         tx.forget_job(job);
-        tx.note_pool(&pool);
+        tx.note_due(&pool, None);
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ mod tests {
         outbox.put(&News { pools: pools("a"), ..News::default() });
         let changed = vec![Changed { job_id, tenant: 1 }];
         let taken = vec![Taken { job_id, fence: 2 }; TAKEN + 1];
-        outbox.put(&News { pools: pools("b"), changed, taken, revision: false });
+        outbox.put(&News { pools: pools("b"), changed, taken, ..News::default() });
         outbox.filled().await;
         let notice = outbox.take();
         assert_eq!(notice.pools.iter().collect::<Vec<_>>(), ["a", "b"]);

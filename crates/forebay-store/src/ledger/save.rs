@@ -66,7 +66,7 @@ fn write(tx: &Tx<'_>, before: &JobRecord, after: &JobRecord) -> Result<(), Store
     }
     tx.know_job(after);
     if claimable {
-        tx.note_pool(&after.pool);
+        tx.note_due(&after.pool, None);
     }
     if before.job.state == State::Running && after.job.fence > before.job.fence {
         tx.note_taken(after.id, after.job.fence);

@@ -8,6 +8,7 @@ use forebay_core::id::{AttemptId, Id, JobId};
 use forebay_core::time::Timestamp;
 use tokio::sync::{Notify, broadcast};
 
+use super::claim::marks::Marks;
 use super::outbox::Outbox;
 use super::transaction::News;
 use super::{Backend, Ledger};
@@ -24,6 +25,8 @@ pub struct Board {
     changes: broadcast::Sender<Arc<Vec<Changed>>>,
     taken: broadcast::Sender<Arc<Vec<Taken>>>,
     revision: Arc<Notify>,
+    /// Where the due jobs of pools begin.
+    marks: Arc<Marks>,
     /// For other processes, where there may be some.
     outbox: Option<Arc<Outbox>>,
 }
@@ -46,6 +49,7 @@ impl Board {
             changes: broadcast::channel(BACKLOG).0,
             taken: broadcast::channel(BACKLOG).0,
             revision: Arc::default(),
+            marks: Arc::default(),
             outbox,
         }
     }
@@ -85,6 +89,11 @@ impl Board {
     /// Whether anybody in this process follows the changes of jobs.
     pub fn is_followed(&self) -> bool {
         self.changes.receiver_count() > 0
+    }
+
+    /// Where the due jobs of pools begin, as this process knows.
+    pub fn marks(&self) -> &Arc<Marks> {
+        &self.marks
     }
 
     pub fn stand_by(&self, pool: &str, claim: Weak<dyn StandingClaim>) {

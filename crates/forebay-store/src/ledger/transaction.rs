@@ -9,6 +9,7 @@ use forebay_core::id::{BatchId, JobId};
 use forebay_core::job::State;
 use forebay_core::time::Timestamp;
 
+use super::claim::marks::{Learned, Place, Remembered, SubLane};
 use super::columns::{Columns, job_record};
 use super::settle::Open;
 use super::sql;
@@ -87,6 +88,8 @@ pub struct News {
     pub pools: BTreeSet<String>,
     /// Whether another revision is active.
     pub revision: bool,
+    /// Where the due jobs of pools begin.
+    pub learned: Vec<Learned>,
 }
 
 impl<'c> Tx<'c> {
@@ -255,6 +258,11 @@ impl<'c> Tx<'c> {
         }
     }
 
+    /// Whether entries of indexes stay that others with an old snapshot may need, and are walked over.
+    pub fn keeps_old_entries(&self) -> bool {
+        matches!(self.database, Database::Postgres(_))
+    }
+
     /// Says that so many events will be appended after what is read next.
     pub fn expect_events(&self, events: usize) {
         if let Database::Postgres(session) = self.database {
@@ -309,6 +317,28 @@ impl<'c> Tx<'c> {
         let mut news = self.news.borrow_mut();
         if !news.pools.contains(pool) {
             news.pools.insert(pool.to_owned());
+        }
+    }
+
+    /// Notes that a job is due: in that lane and place, or in one that is not known here.
+    pub fn note_due(&self, pool: &str, what: Option<(SubLane, Place)>) {
+        self.note_pool(pool);
+        self.note_learned(Learned::Due(pool.to_owned(), what));
+    }
+
+    /// Notes what was learned of a pool.
+    pub fn note_learned(&self, learned: Learned) {
+        self.news.borrow_mut().learned.push(learned);
+    }
+
+    /// What this transaction has put into a pool counts, too.
+    pub fn add_due(&self, pool: &str, known: &mut Remembered) {
+        for learned in &self.news.borrow().learned {
+            if let Learned::Due(of, what) = learned
+                && of == pool
+            {
+                known.add(what.as_ref());
+            }
         }
     }
 

@@ -170,7 +170,7 @@ impl Post {
         match notice::read(self.own, text) {
             Heard::Echo => open.unheard = None,
             Heard::Notice(Notice { pools, taken, log, revision }) => {
-                self.board.tell(News { pools, taken, revision, changed: Vec::new() });
+                self.board.tell(News { pools, taken, revision, ..News::default() });
                 if log {
                     self.log.look();
                 }

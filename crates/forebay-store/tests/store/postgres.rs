@@ -4,6 +4,7 @@
 mod database;
 mod link;
 mod processes;
+mod snapshot;
 mod together;
 
 use std::sync::Arc;

@@ -14,6 +14,7 @@ turns (n, first, tenant) AS (
        WHERE j.claimable AND j.pool = :pool AND j.tenant >= :from ORDER BY j.tenant LIMIT 1),
       (SELECT j.tenant FROM jobs j WHERE j.claimable AND j.pool = :pool ORDER BY j.tenant LIMIT 1)) AS tenant
     OFFSET 0) t
+  WHERE CAST(:known AS text) IS NULL
   UNION ALL
   -- Where it has come round, the first one stands there once more, and is left out below.
   SELECT t.n + 1, t.first, coalesce(
@@ -68,21 +69,32 @@ tasks (n, k, tenant, lane, more_keys, want, task) AS (
           ORDER BY j.task LIMIT 1)
   FROM tasks t
   WHERE t.task IS NOT NULL),
+-- Where it is known already what there is to look at, that alone, and from where on: what was claimed stays in the index as
+-- long as somebody has an old snapshot, and to walk over it takes time.
+sub_lanes (n, k, tenant, lane, more_keys, want, task, place, seq) AS (
+  SELECT t.n, t.k, t.tenant, t.lane, t.more_keys, t.want, t.task, CAST('-9223372036854775808' AS bigint), CAST(0 AS bigint)
+  FROM tasks t
+  WHERE t.task IS NOT NULL
+  UNION ALL
+  SELECT r.n, r.k, r.tenant, r.lane, r.more_keys, r.want, r.task, r.place, r.seq
+  FROM jsonb_to_recordset(CAST(CAST(:known AS text) AS jsonb)) AS r (
+    n bigint, k bigint, tenant bigint, lane bigint, more_keys boolean, want bigint, task text COLLATE "C", place bigint,
+    seq bigint)),
 -- A task that takes no more calls, or that is not asked for, has no heads, so that what waits behind it costs nothing.
 -- Its key has a row all the same.
 heads AS MATERIALIZED (
-  SELECT t.n, t.k, t.tenant, t.lane, t.more_keys, t.want, f.seq,
+  SELECT t.n, t.k, t.tenant, t.lane, t.more_keys, t.want, f.place, f.seq,
          row_number() OVER (PARTITION BY t.n, t.k ORDER BY f.place, f.seq) AS nth
-  FROM tasks t
+  FROM sub_lanes t
   LEFT JOIN LATERAL (
     SELECT j.place, j.seq FROM jobs j
     WHERE j.claimable AND j.pool = :pool AND j.tenant = t.tenant AND j.lane = t.lane AND j.task = t.task
+      AND (j.place, j.seq) >= (t.place, t.seq)
       AND NOT CAST(CAST(:closed AS text) AS jsonb) ? t.task AND (CAST(CAST(:only AS text) AS jsonb) IS NULL OR CAST(CAST(:only AS text) AS jsonb) ? t.task)
-    ORDER BY j.place, j.seq LIMIT t.want) f ON true
-  WHERE t.task IS NOT NULL)
+    ORDER BY j.place, j.seq LIMIT t.want) f ON true)
 -- In any order, which the first three columns say. What there is to say of a tenant stands in its first row alone, and
 -- likewise of a key.
-SELECT h.n, h.k, h.nth, h.tenant, h.lane, h.seq, h.want, h.more_keys,
+SELECT h.n, h.k, h.nth, h.tenant, h.lane, h.place, h.seq, h.want, h.more_keys,
        (SELECT c.in_flight FROM calls c WHERE c.kind = 'pool' AND c.name = :pool),
        y.max_in_flight, c.in_flight,
        e.weight, l.credit, l.turn, l.yielded_at, e.max_in_flight, o.in_flight, e.budget_micros, e.period_start,

@@ -1,6 +1,6 @@
 -- What a claim looks at: the next tenants from `:from` on, the next keys of each, and the first jobs of each key. It goes
 -- from lane to lane by steps along the index, so that neither what waits in them nor who has nothing costs anything.
--- After the last tenant, and after the last key, comes the first one again.
+-- After the last tenant, and after the last key, comes the first one again. `:known` is null: what was claimed is gone at once.
 WITH RECURSIVE
 turns (n, first, tenant) AS (
   SELECT 1, t.tenant, t.tenant
@@ -10,6 +10,7 @@ turns (n, first, tenant) AS (
        WHERE j.claimable = 1 AND j.pool = :pool AND j.tenant >= :from ORDER BY j.tenant LIMIT 1),
       (SELECT j.tenant FROM jobs j WHERE j.claimable = 1 AND j.pool = :pool ORDER BY j.tenant LIMIT 1)) AS tenant
     LIMIT 1) t
+  WHERE :known IS NULL
   UNION ALL
   -- Where it has come round, the first one stands there once more, and is left out below.
   SELECT t.n + 1, t.first, coalesce(
@@ -67,7 +68,7 @@ tasks (n, k, tenant, lane, more_keys, want, task) AS (
 -- A task that takes no more calls, or that is not asked for, has no heads, so that what waits behind it costs nothing.
 -- Its key has a row all the same.
 heads AS MATERIALIZED (
-  SELECT t.n, t.k, t.tenant, t.lane, t.more_keys, t.want, j.seq,
+  SELECT t.n, t.k, t.tenant, t.lane, t.more_keys, t.want, j.place, j.seq,
          row_number() OVER (PARTITION BY t.n, t.k ORDER BY j.seq IS NULL, j.place, j.seq) AS nth
   FROM tasks t
   LEFT JOIN jobs j ON j.seq IN (
@@ -81,7 +82,7 @@ heads AS MATERIALIZED (
   WHERE t.task IS NOT NULL)
 -- In any order, which the first three columns say. What there is to say of a tenant stands in its first row alone, and
 -- likewise of a key.
-SELECT h.n, h.k, h.nth, h.tenant, h.lane, h.seq, h.want, h.more_keys,
+SELECT h.n, h.k, h.nth, h.tenant, h.lane, h.place, h.seq, h.want, h.more_keys,
        (SELECT c.in_flight FROM calls c WHERE c.kind = 'pool' AND c.name = :pool),
        y.max_in_flight, c.in_flight,
        e.weight, l.credit, l.turn, l.yielded_at, e.max_in_flight, o.in_flight, e.budget_micros,

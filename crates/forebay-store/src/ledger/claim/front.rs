@@ -8,6 +8,7 @@ use forebay_core::money::Micros;
 use forebay_core::time::{Millis, Timestamp};
 use serde_json::Value;
 
+use super::marks::{Place, Span};
 use crate::StoreError;
 use crate::ledger::columns::{Columns, int, job_record, limit};
 use crate::ledger::sql;
@@ -19,14 +20,10 @@ use crate::record::{Claim, JobRecord};
 const YIELDED: Millis = Millis::from_secs(10);
 
 /// What is asked for.
+#[derive(Clone)]
 pub(super) struct Asked<'a> {
     pub(super) claim: &'a Claim,
-    /// The number that the first tenant has, or the next one with jobs.
-    pub(super) from: i64,
-    /// Tenants at most.
-    pub(super) tenants: usize,
-    /// Jobs that are to be divided between them.
-    pub(super) jobs: usize,
+    pub(super) span: Span,
     /// Tasks that take no more calls.
     pub(super) closed: Value,
 }
@@ -80,6 +77,7 @@ pub(super) struct Key {
 
 /// A job at the front, with what its step needs.
 pub(super) struct Head {
+    pub(super) at: Place,
     pub(super) record: JobRecord,
     pub(super) step: StepNeed,
 }
@@ -102,18 +100,20 @@ pub(super) enum Next {
 }
 
 impl Front {
-    pub(super) fn read(tx: &Tx<'_>, asked: &Asked<'_>) -> Result<Self, StoreError> {
+    /// Reads it, from the beginning or of the lanes that are known and from where each begins.
+    pub(super) fn read(tx: &Tx<'_>, asked: &Asked<'_>, known: Option<Value>) -> Result<Self, StoreError> {
         let only = &asked.claim.tasks;
         let only = (!only.is_empty()).then(|| Value::from_iter(only.iter().cloned()).to_string());
         let mut rows = tx.rows(
             sql!("claim/front"),
             params! {
                 ":pool": asked.claim.pool,
-                ":from": asked.from,
-                ":tenants": limit(asked.tenants),
-                ":slots": limit(asked.jobs),
+                ":from": asked.span.from,
+                ":tenants": limit(asked.span.tenants),
+                ":slots": limit(asked.span.jobs),
                 ":closed": asked.closed.to_string(),
                 ":only": only,
+                ":known": known.map(|lanes| lanes.to_string()),
                 ":day": tx.now.start_of_day().as_millis(),
                 ":month": tx.now.start_of_month().as_millis(),
             },
@@ -130,13 +130,29 @@ impl Front {
             key.heads.extend(row.head);
             key.more = key.heads.len() >= key.want;
         }
-        front.more = front.lanes.len() >= asked.tenants;
+        front.more = front.lanes.len() >= asked.span.tenants;
         for lane in &mut front.lanes {
             lane.add_what_is_noted(tx);
             // What is not asked for, or what a closed task has, was passed over.
             lane.is_held_up = only.is_some() || lane.keys.iter().any(|key| key.heads.is_empty());
         }
         Ok(front)
+    }
+
+    /// Whether jobs of all tenants were read, and of all their keys.
+    pub(super) fn has_all_lanes(&self) -> bool {
+        !self.more && self.lanes.iter().all(|lane| !lane.more_keys)
+    }
+
+    /// Whether there is nothing behind what was read.
+    pub(super) fn is_all(&self) -> bool {
+        self.has_all_lanes() && self.lanes.iter().flat_map(|lane| &lane.keys).all(|key| !key.more)
+    }
+
+    /// The jobs, each with the number of the key's lane.
+    pub(super) fn heads(&self) -> impl Iterator<Item = (i64, &Head)> {
+        let keys = self.lanes.iter().flat_map(|lane| &lane.keys);
+        keys.flat_map(|key| key.heads.iter().map(move |head| (key.lane, head)))
     }
 }
 
@@ -154,7 +170,7 @@ impl Row {
     fn read(c: &mut Columns<'_>) -> Result<Self, StoreError> {
         let place @ (_, key, nth) = (c.get()?, c.get()?, c.get()?);
         let (tenant, lane) = (c.get()?, c.get()?);
-        let has_head = c.get::<Option<i64>>()?.is_some();
+        let at = c.get::<Option<i64>>()?.zip(c.get()?).map(|(place, seq)| Place { place, seq });
         let (want, more_keys) = (c.count()?, c.get()?);
         let pool_in_flight = c.maybe_count()?.unwrap_or_default();
         let (max_in_flight, in_flight) = (c.maybe_count()?, c.maybe_count()?.unwrap_or_default());
@@ -165,7 +181,7 @@ impl Row {
             c.skip(Lane::COLUMNS);
             None
         };
-        let head = if has_head { Some(Head::read(c)?) } else { None };
+        let head = at.map(|at| Head::read(at, c)).transpose()?;
         Ok(Self { place, pool_in_flight, lane, key: (nth == 1).then_some(key_read), head })
     }
 }
@@ -253,6 +269,11 @@ impl Lane {
         }
     }
 
+    /// The key that was served last.
+    pub(super) fn turn(&self) -> i64 {
+        self.turn
+    }
+
     /// Something waits that this claim can't take.
     pub(super) fn hold_up(&mut self) {
         self.is_held_up = true;
@@ -287,10 +308,10 @@ impl Key {
 }
 
 impl Head {
-    fn read(c: &mut Columns<'_>) -> Result<Self, StoreError> {
+    fn read(at: Place, c: &mut Columns<'_>) -> Result<Self, StoreError> {
         let record = job_record(c)?;
         let step = StepNeed { model: c.get()?, input_tokens: c.count()?, output_tokens: c.count()? };
-        Ok(Self { record, step })
+        Ok(Self { at, record, step })
     }
 }
 

@@ -1,10 +1,12 @@
 //! Handing jobs out: ownership and capacity in one transaction, tenants in turn.
 
 mod front;
+pub mod marks;
+mod memory;
 mod pool;
 mod round;
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use forebay_core::id::JobId;
@@ -24,8 +26,9 @@ const READ_ALONG: usize = 8;
 #[async_trait]
 impl<B: Backend> Claims for Ledger<B> {
     async fn claim(&self, claim: Claim) -> Result<ClaimReply, StoreError> {
+        let marks = Arc::clone(self.backend.board().marks());
         self.write("claim", Needs::nothing(), move |tx| {
-            let round = Round::open(tx, &claim, Wait::ForIt)?;
+            let round = Round::open(tx, &claim, Wait::ForIt, &marks)?;
             // Where another process has the pool, it is asked for again in a moment.
             round.map_or_else(|| Ok(ClaimReply { next: Some(tx.now), ..ClaimReply::default() }), Round::run)
         })
@@ -61,7 +64,7 @@ pub(super) fn for_those_who_stand_by(
             tx.note_pool(&pool);
             continue;
         };
-        let Some(round) = Round::open(tx, &claim, Wait::Never)? else {
+        let Some(round) = Round::open(tx, &claim, Wait::Never, board.marks())? else {
             tx.note_pool(&pool);
             continue;
         };

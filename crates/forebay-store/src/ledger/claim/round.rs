@@ -10,6 +10,8 @@ use forebay_core::time::{Millis, Timestamp};
 use serde_json::Value;
 
 use super::front::{Asked, Front, Head, Lane, Next};
+use super::marks::{Marks, Span};
+use super::memory::Memory;
 use super::pool::{Pool, Wait};
 use crate::StoreError;
 use crate::ledger::columns::int;
@@ -52,6 +54,7 @@ pub(super) struct Round<'t, 'c> {
     parked_until: Option<Timestamp>,
     /// Whether the lanes were not looked through to their end.
     looks_on: bool,
+    memory: Memory,
     reply: ClaimReply,
 }
 
@@ -82,7 +85,12 @@ enum Took {
 
 impl<'t, 'c> Round<'t, 'c> {
     /// Takes the pool; `None` where another process has it.
-    pub(super) fn open(tx: &'t Tx<'c>, claim: &'t Claim, wait: Wait) -> Result<Option<Self>, StoreError> {
+    pub(super) fn open(
+        tx: &'t Tx<'c>,
+        claim: &'t Claim,
+        wait: Wait,
+        marks: &Marks,
+    ) -> Result<Option<Self>, StoreError> {
         let Some(mut pool) = Pool::take(tx, &claim.pool, wait)? else {
             return Ok(None);
         };
@@ -102,6 +110,7 @@ impl<'t, 'c> Round<'t, 'c> {
             is_due_stale: false,
             parked_until: None,
             looks_on: false,
+            memory: Memory::of(tx, claim, marks),
             reply: ClaimReply::default(),
         };
         claim.task_limits.keys().for_each(|task| round.close_if_full(task));
@@ -117,6 +126,7 @@ impl<'t, 'c> Round<'t, 'c> {
             self.pool.write(self.tx)?;
         }
         self.reply.next = self.next_look()?;
+        self.memory.keep(self.tx, &self.claim.pool);
         Ok(self.reply)
     }
 
@@ -135,17 +145,16 @@ impl<'t, 'c> Round<'t, 'c> {
     }
 
     /// Reads what comes next. The first look is for as much as will do where all costs are alike.
-    fn look(&self, look: usize) -> Result<Front, StoreError> {
+    fn look(&mut self, look: usize) -> Result<Front, StoreError> {
         let slots = self.claim.slots - self.reply.claimed.len();
-        let asked = Asked {
-            claim: self.claim,
+        let span = Span {
             from: self.pool.round.next_from(),
             tenants: if look == 0 { slots } else { slots.max(MORE_TENANTS) },
             jobs: slots * (1 + look),
-            closed: Value::from_iter(self.closed.iter().cloned()),
         };
+        let closed = Value::from_iter(self.closed.iter().cloned());
         self.tx.expect_events(slots);
-        Front::read(self.tx, &asked)
+        self.memory.look(self.tx, Asked { claim: self.claim, span, closed })
     }
 
     /// Lets the lanes take turns; says whether it is worth looking again.
@@ -180,6 +189,7 @@ impl<'t, 'c> Round<'t, 'c> {
 
     fn store(&mut self, lane: &Lane) -> Result<(), StoreError> {
         self.has_moved |= lane.write(self.tx, &self.claim.pool)?;
+        self.memory.served(lane);
         Ok(())
     }
 
@@ -269,6 +279,7 @@ impl<'t, 'c> Round<'t, 'c> {
             Granted { key, period_start: lane.period_start, limit: lane.account.limit, price, reserved };
         self.grant(&head, change, &granted, most)?;
         lane.account = account;
+        self.memory.took(key, &head);
         lane.took(head.step.cost());
         self.pool.round.take(head.step.cost(), &mut lane.credit);
         Ok(Took::Job)
@@ -378,7 +389,8 @@ impl<'t, 'c> Round<'t, 'c> {
         let cooled = Some(self.pool.cooldown_until).filter(|until| *until > self.tx.now);
         let freed = self.reply.full.and_then(|full| full.until);
         let again = (self.set_aside == SET_ASIDE || self.looks_on).then_some(self.tx.now);
-        Ok([due, self.parked_until, cooled, freed, again].into_iter().flatten().min())
+        let unseen = self.memory.unseen_until(self.tx.now).filter(|_| !self.is_done());
+        Ok([due, self.parked_until, cooled, freed, again, unseen].into_iter().flatten().min())
     }
 }
 
@@ -423,7 +435,7 @@ fn next_due(tx: &Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
 fn promote_due(tx: &Tx<'_>) -> Result<(), StoreError> {
     let pools = tx.rows(sql!("claim/promote_due"), (tx.now.as_millis(), PROMOTED), |c| c.get::<String>())?;
     for pool in pools {
-        tx.note_pool(&pool);
+        tx.note_due(&pool, None);
     }
     Ok(())
 }

@@ -123,6 +123,36 @@ impl Drop for Database {
     }
 }
 
+/// A transaction that somebody has left open. It ends when this is dropped.
+pub struct OldSnapshot {
+    open: Option<std::sync::mpsc::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl OldSnapshot {
+    pub fn of(url: String) -> Self {
+        let (opened, is_open) = std::sync::mpsc::channel();
+        let (open, is_over) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            with(url, async move |client| {
+                client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
+                opened.send(()).unwrap();
+                // Until the other end is dropped.
+                is_over.recv().ok();
+            });
+        });
+        is_open.recv().expect("the transaction is open");
+        Self { open: Some(open), thread: Some(thread) }
+    }
+}
+
+impl Drop for OldSnapshot {
+    fn drop(&mut self) {
+        drop(self.open.take());
+        self.thread.take().into_iter().for_each(|thread| thread.join().expect("it ends"));
+    }
+}
+
 fn make_template() -> String {
     let name = format!("template_{}", process::id());
     run(&server(), &format!("CREATE DATABASE {name}"));
