@@ -39,3 +39,4 @@ pub mod review;
 pub mod text;
 pub mod time;
 pub mod window;
+pub mod word;

@@ -1,3 +1,4 @@
+-- expand
 -- Dead letters: jobs that failed, until somebody has dealt with them. What a row repeats of its job never changes
 -- any more, since the job has ended; it stands here so that failures are found and counted without a look at all
 -- jobs.

@@ -1,3 +1,4 @@
+-- expand
 -- Decisions that persons owe: who holds one at the moment, what was decided and by whom, and what happens when nobody
 -- decides.
 CREATE TABLE reviews (

@@ -1,3 +1,4 @@
+-- expand
 -- The ledger. Times are milliseconds UTC, money is in micro-units, ids are the 16 bytes of a UUID.
 -- Migrations are append-only from the first release on: what stands here then never changes, a later file changes it.
 

@@ -1,3 +1,4 @@
+-- expand
 -- Who changed what, and when: a row for each change that somebody asked for. Rows are only ever added.
 CREATE TABLE audit (
   seq        INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,3 +1,4 @@
+-- expand
 -- Master data of tenants. Every version stays: results name the one that they were judged by.
 CREATE TABLE datasets (
   tenant     INTEGER NOT NULL REFERENCES tenants (id),

@@ -1,3 +1,4 @@
+-- expand
 -- Jobs that were handed over in one call. The row of a batch is locked after those of its jobs.
 CREATE TABLE batches (
   seq             INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,3 +1,4 @@
+-- expand
 -- What was deleted because its time was over, as far as something else has to go on adding up.
 
 -- Up to where events of a tenant were deleted: a reader who stands before that has missed something.
@@ -45,8 +46,8 @@ CREATE TABLE retention (
 ) STRICT;
 INSERT INTO retention VALUES (1, 0, 0, 0, 0, 0, 0, 0);
 
-CREATE INDEX datasets_blob ON datasets (digest);
-CREATE INDEX reviews_blob ON reviews (output_blob) WHERE output_blob IS NOT NULL;
+CREATE INDEX IF NOT EXISTS datasets_blob ON datasets (digest);
+CREATE INDEX IF NOT EXISTS reviews_blob ON reviews (output_blob) WHERE output_blob IS NOT NULL;
 
 -- How long calls of a task took lately: by a sample of them, so that most attempts are not in the index.
-CREATE INDEX attempts_sampled ON attempts (tenant, task, job) WHERE job % 16 = 0;
+CREATE INDEX IF NOT EXISTS attempts_sampled ON attempts (tenant, task, job) WHERE job % 16 = 0;

@@ -76,7 +76,7 @@ fn record(c: &mut Columns<'_>) -> Result<AuditRecord, StoreError> {
         at: c.time()?,
         tenant: c.get()?,
         actor: Actor { key: c.maybe_id()?, name: c.get()? },
-        action: c.word(AuditAction::from_name)?,
+        action: c.any_word(AuditAction::from_name)?,
         subject: c.get()?,
         before: c.maybe_json()?,
         after: c.maybe_json()?,

@@ -6,6 +6,7 @@ use forebay_core::id::Id;
 use forebay_core::job::{Failure, Job, Priority, State};
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
+use forebay_core::word::Word;
 
 use crate::StoreError;
 use crate::postgres::types::{Fixed, Int};
@@ -93,6 +94,22 @@ impl<'r> Columns<'r> {
         from_name(&word).ok_or_else(|| self.unreadable(&format!("`{word}` is not known to this build")))
     }
 
+    /// A word of a list that a newer build may have more of.
+    pub fn any_word<T>(&mut self, from_name: fn(&str) -> Option<T>) -> Read<Word<T>> {
+        Ok(Word::read(self.get()?, from_name))
+    }
+
+    /// Why something failed. A class that a newer build has added is read as one that can't be read.
+    pub fn class(&mut self) -> Read<FailureClass> {
+        self.maybe_class().map(|class| class.unwrap_or(FailureClass::Undecodable))
+    }
+
+    /// As above, where it may not have failed.
+    pub fn maybe_class(&mut self) -> Read<Option<FailureClass>> {
+        let class: Option<String> = self.get()?;
+        Ok(class.map(|class| FailureClass::from_name(&class).unwrap_or(FailureClass::Undecodable)))
+    }
+
     pub fn maybe_word<T>(&mut self, from_name: fn(&str) -> Option<T>) -> Read<Option<T>> {
         Ok(self.get::<Option<String>>()?.and_then(|word| from_name(&word)))
     }
@@ -149,7 +166,8 @@ pub fn job_record(c: &mut Columns<'_>) -> Read<JobRecord> {
             open_children: c.count()?,
             failure: failure(c)?,
         },
-        priority: c.word(Priority::from_name)?,
+        // Another one that a newer build has added has its place from there.
+        priority: c.maybe_word(Priority::from_name)?.unwrap_or_default(),
         pool: c.get()?,
         ordering_key: c.get()?,
         behind_key: !c.get::<bool>()?,
@@ -175,12 +193,9 @@ pub fn job_record(c: &mut Columns<'_>) -> Read<JobRecord> {
 
 /// The two columns of a class and a message.
 pub fn failure(c: &mut Columns<'_>) -> Read<Option<Failure>> {
-    let class: Option<String> = c.get()?;
+    let class = c.maybe_class()?;
     let message: Option<String> = c.get()?;
-    Ok(class.map(|class| Failure {
-        class: FailureClass::from_name(&class).unwrap_or(FailureClass::Undecodable),
-        message: message.unwrap_or_default(),
-    }))
+    Ok(class.map(|class| Failure { class, message: message.unwrap_or_default() }))
 }
 
 /// A number for a column. Counts above what a column holds don't occur; they would stop at the largest.

@@ -2,7 +2,6 @@
 
 use async_trait::async_trait;
 use forebay_core::attempt::{Outcome, Usage};
-use forebay_core::failure::FailureClass;
 use forebay_core::fairness::Weight;
 use forebay_core::id::JobId;
 use forebay_core::job::State;
@@ -85,7 +84,7 @@ fn attempt(c: &mut Columns<'_>) -> Result<AttemptRecord, StoreError> {
         claimed_at: c.time()?,
         ended_at: c.maybe_time()?,
         outcome: c.maybe_word(Outcome::from_name)?,
-        failure_class: c.maybe_word(FailureClass::from_name)?,
+        failure_class: c.maybe_class()?,
         message: c.get()?,
         usage: reported(c)?,
         reserved_tokens: c.count()?,

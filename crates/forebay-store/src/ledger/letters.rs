@@ -185,7 +185,7 @@ fn groups(
         |c| {
             Ok(LetterGroup {
                 task: c.get()?,
-                class: c.word(FailureClass::from_name)?,
+                class: c.class()?,
                 count: c.count()?,
                 oldest: c.time()?,
                 newest: c.time()?,

@@ -33,7 +33,7 @@ fn page(tx: &Tx<'_>, tenant: i64, query: &EventQuery) -> Result<EventPage, Store
 
 fn event(c: &mut Columns<'_>) -> Result<EventRecord, StoreError> {
     let Place { epoch, seq } = place(c)?;
-    Ok(EventRecord { epoch, seq, kind: c.word(EventType::from_name)?, body: c.get()? })
+    Ok(EventRecord { epoch, seq, kind: c.any_word(EventType::from_name)?, body: c.get()? })
 }
 
 fn place(c: &mut Columns<'_>) -> Result<Place, StoreError> {

@@ -82,7 +82,10 @@ impl Postgres {
         let session = Session::open(&target)?;
         let clock = Arc::new(Clockwork::new(settings.clock));
         session.block_on(clock.look(&session))?;
-        migrate::apply(&session, &target, clock.now())?;
+        let migrated = migrate::apply(&session, &target, clock.now())?;
+        if let Some(waiting) = migrated.waiting {
+            tracing::info!(waiting, "the schema keeps what older processes use");
+        }
         let identity = identity(&session, clock.now())?;
         forget_desks(&session, clock.now())?;
         let outbox = settings.notify.then(|| Arc::new(Outbox::default()));

@@ -1,11 +1,13 @@
 //! Migrations of a PostgreSQL database, by one process at a time.
 
-use forebay_core::time::Timestamp;
+use forebay_core::time::{Millis, Timestamp};
 
 use super::session::Session;
 use super::types::Owned;
 use super::{Target, postgres_sql};
-use crate::ledger::migration::{Applied, Migration, MigrationReport, complete, judge, migration, names};
+use crate::ledger::migration::{
+    Applied, Kind, Migration, MigrationReport, RELEASE, complete, judge, migration, names, older,
+};
 use crate::{Clock as _, StoreError, SystemClock};
 
 const MIGRATIONS: &[Migration] = &[
@@ -18,10 +20,13 @@ const MIGRATIONS: &[Migration] = &[
     migration!("postgres", 7, "retention"),
 ];
 
+/// A process that was not heard of for so long, and has not signed off, counts as ended.
+const KNOWN: Millis = Millis::from_secs(3_600);
 /// Keeps two processes from migrating at the same time; a lock of the transaction, under a number of ours.
 const ALONE: &str = "SELECT pg_advisory_xact_lock(7046000000000000000 - 1)";
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (
-    number BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+    number BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL,
+    kind TEXT NOT NULL, release TEXT NOT NULL)";
 
 /// Brings a database to this build's schema; makes the tables when they are not there. Processes of the build before may
 /// run on meanwhile.
@@ -37,6 +42,23 @@ pub async fn migrate(target: Target) -> Result<MigrationReport, StoreError> {
     .await
 }
 
+/// As [`migrate`], by other migrations than this build's: what a later release would do.
+///
+/// # Errors
+///
+/// As above.
+pub async fn migrate_by(
+    target: Target,
+    migrations: &'static [Migration],
+) -> Result<MigrationReport, StoreError> {
+    on_a_thread(move || {
+        let session = Session::open(&target)?;
+        let all: Vec<Migration> = MIGRATIONS.iter().chain(migrations).copied().collect();
+        apply_all(&session, &target, SystemClock.now(), &all)
+    })
+    .await
+}
+
 /// Looks whether a database is of this build's schema.
 ///
 /// # Errors
@@ -47,7 +69,7 @@ pub async fn check(target: Target) -> Result<MigrationReport, StoreError> {
         let session = Session::open(&target)?;
         let present = session.block_on(applied(&session))?;
         complete(MIGRATIONS, &present, &target.to_string())?;
-        Ok(MigrationReport { present: names(present), applied: Vec::new() })
+        Ok(MigrationReport { present: names(present), applied: Vec::new(), waiting: None })
     })
     .await
 }
@@ -59,17 +81,27 @@ async fn on_a_thread<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(StoreError::Unavailable(format!("it was cut off: {error}"))))
 }
 
-/// Applies what is missing, all of it or nothing.
+/// Applies what is missing, all of it or nothing; but a contraction, and what comes after it, waits for processes that
+/// still use what it takes away.
 pub(super) fn apply(
     session: &Session,
     target: &Target,
     now: Timestamp,
 ) -> Result<MigrationReport, StoreError> {
+    apply_all(session, target, now, MIGRATIONS)
+}
+
+fn apply_all(
+    session: &Session,
+    target: &Target,
+    now: Timestamp,
+    migrations: &[Migration],
+) -> Result<MigrationReport, StoreError> {
     let place = target.to_string();
     let present = session.block_on(applied(session))?;
-    judge(MIGRATIONS, &present, &place)?;
-    if present.len() == MIGRATIONS.len() {
-        return Ok(MigrationReport { present: names(present), applied: Vec::new() });
+    judge(migrations, &present, &place)?;
+    if present.len() >= migrations.len() {
+        return Ok(MigrationReport { present: names(present), applied: Vec::new(), waiting: None });
     }
     session.block_on_patiently(async {
         session.command("BEGIN").await?;
@@ -77,10 +109,14 @@ pub(super) fn apply(
         session.command(CREATE_LIST).await?;
         // Somebody else may have done it while we waited.
         let present = applied(session).await?;
-        judge(MIGRATIONS, &present, &place)?;
-        let missing = &MIGRATIONS[present.len()..];
-        let mut report = MigrationReport { present: names(present), applied: Vec::new() };
+        judge(migrations, &present, &place)?;
+        let missing = migrations.get(present.len()..).unwrap_or_default();
+        let mut report = MigrationReport { present: names(present), applied: Vec::new(), waiting: None };
         for migration in missing {
+            report.waiting = in_the_way(session, migration, now).await?;
+            if report.waiting.is_some() {
+                break;
+            }
             session.command(migration.sql).await?;
             note(session, migration, now).await?;
             report.present.push(migration.name.to_owned());
@@ -91,12 +127,36 @@ pub(super) fn apply(
     })
 }
 
+/// Who is in the way of a contraction, in words.
+async fn in_the_way(
+    session: &Session,
+    migration: &Migration,
+    now: Timestamp,
+) -> Result<Option<String>, StoreError> {
+    let Kind::Contract { needs } = migration.kind() else { return Ok(None) };
+    let heard_of = vec![Owned::Int(now.before(KNOWN).as_millis())];
+    let rows = session.query(postgres_sql!("link/builds"), heard_of).await?;
+    let processes = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    let old = older(&processes.collect::<Result<Vec<_>, StoreError>>()?, needs);
+    Ok((!old.is_empty()).then(|| {
+        format!(
+            "migration {} ({}) takes away what releases before {needs} use, and these processes are older: {}; end them and \
+             run `forebay migrate`",
+            migration.number,
+            migration.name,
+            old.join(", ")
+        )
+    }))
+}
+
 async fn note(session: &Session, migration: &Migration, now: Timestamp) -> Result<(), StoreError> {
     let row = vec![
         Owned::Int(migration.number),
         Owned::Text(migration.name.to_owned()),
         Owned::Text(migration.checksum()),
         Owned::Int(now.as_millis()),
+        Owned::Text(migration.kind().name().to_owned()),
+        Owned::Text(RELEASE.to_owned()),
     ];
     session.query(postgres_sql!("link/note_migration"), row).await?;
     Ok(())
@@ -109,8 +169,14 @@ async fn applied(session: &Session) -> Result<Vec<Applied>, StoreError> {
         return Ok(Vec::new());
     }
     let rows = session.query(postgres_sql!("link/migrations"), Vec::<Owned>::new()).await?;
-    let rows = rows
-        .iter()
-        .map(|row| Ok(Applied { number: row.try_get(0)?, name: row.try_get(1)?, checksum: row.try_get(2)? }));
+    let rows = rows.iter().map(|row| {
+        Ok(Applied {
+            number: row.try_get(0)?,
+            name: row.try_get(1)?,
+            checksum: row.try_get(2)?,
+            kind: row.try_get(3)?,
+            release: row.try_get(4)?,
+        })
+    });
     rows.collect()
 }

@@ -24,9 +24,10 @@ mod tls;
 mod transactions;
 pub(crate) mod types;
 
+pub use crate::ledger::migration::Migration;
 pub use backend::{PostgresStore, Settings};
 pub use connect::{ConnectError, Link, connect};
-pub use migrate::{check, migrate};
+pub use migrate::{check, migrate, migrate_by};
 pub use target::{BadTarget, Target};
 
 /// The statement in `sql/postgres/NAME.sql`, where the other database needs none.

@@ -1,5 +1,6 @@
 use forebay_core::id::KeyId;
 use forebay_core::time::Timestamp;
+use forebay_core::word::Word;
 use serde_json::Value;
 
 /// Who asks for a change.
@@ -59,6 +60,16 @@ pub enum AuditAction {
     ReviewRerun,
     /// A review was not decided until its due time.
     ReviewOverdue,
+}
+
+impl AuditRecord {
+    /// What was done, by its name.
+    pub fn action_name(&self) -> &str {
+        match &self.action {
+            Word::Known(action) => action.name(),
+            Word::Unknown(name) => name,
+        }
+    }
 }
 
 impl AuditAction {
@@ -158,7 +169,7 @@ pub struct AuditRecord {
     /// Who.
     pub actor: Actor,
     /// What was done.
-    pub action: AuditAction,
+    pub action: Word<AuditAction>,
     /// To what: an id, a name, a number.
     pub subject: String,
     /// What was there before; absent where there was nothing.

@@ -1,5 +1,8 @@
+use std::borrow::Cow;
+
 use forebay_core::event::EventType;
 use forebay_core::id::JobId;
+use forebay_core::word::Word;
 
 /// A job that changed in a commit, or a batch that was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +69,21 @@ pub struct EventRecord {
     /// Its number.
     pub seq: i64,
     /// What happened.
-    pub kind: EventType,
+    pub kind: Word<EventType>,
     /// The CloudEvent, as it is published.
     pub body: Vec<u8>,
 }
 
 impl EventRecord {
+    /// What happened, as event streams name it: `job.succeeded`.
+    pub fn full_name(&self) -> Cow<'_, str> {
+        match &self.kind {
+            Word::Known(kind) => kind.full_name().into(),
+            Word::Unknown(name) if name.contains('.') => name.into(),
+            Word::Unknown(name) => format!("job.{name}").into(),
+        }
+    }
+
     /// Where it stands.
     pub const fn place(&self) -> Place {
         Place { epoch: self.epoch, seq: self.seq }

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::lock::FileLock;
 pub use crate::ledger::migration::MigrationReport;
-use crate::ledger::migration::{Applied, Migration, complete, judge, migration, names};
+use crate::ledger::migration::{Applied, Migration, RELEASE, complete, judge, migration, names};
 use crate::{Clock as _, StoreError, SystemClock};
 
 const MIGRATIONS: &[Migration] = &[
@@ -21,7 +21,8 @@ const MIGRATIONS: &[Migration] = &[
 ];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL,
+    kind TEXT NOT NULL, release TEXT NOT NULL) STRICT";
 
 /// Brings a store to this build's schema; makes it when it is not there. For use while no server runs.
 ///
@@ -48,7 +49,7 @@ pub fn check(path: &Path) -> Result<MigrationReport, StoreError> {
     let migrated = connection.table_exists(None, "migrations")?;
     let present = if migrated { applied(&connection)? } else { Vec::new() };
     complete(MIGRATIONS, &present, &path.display().to_string())?;
-    Ok(MigrationReport { present: names(present), applied: Vec::new() })
+    Ok(MigrationReport { present: names(present), applied: Vec::new(), waiting: None })
 }
 
 /// Applies what is missing, each file in a transaction of its own.
@@ -60,14 +61,21 @@ pub(super) fn apply(
     connection.execute_batch(CREATE_LIST)?;
     let present = applied(connection)?;
     judge(MIGRATIONS, &present, &path.display().to_string())?;
-    let missing = &MIGRATIONS[present.len()..];
-    let mut report = MigrationReport { present: names(present), applied: Vec::new() };
+    let missing = MIGRATIONS.get(present.len()..).unwrap_or_default();
+    let mut report = MigrationReport { present: names(present), applied: Vec::new(), waiting: None };
     for migration in missing {
         let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         tx.execute_batch(migration.sql)?;
         tx.execute(
-            "INSERT INTO migrations VALUES (?1, ?2, ?3, ?4)",
-            (migration.number, migration.name, migration.checksum(), now.as_millis()),
+            "INSERT INTO migrations VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            (
+                migration.number,
+                migration.name,
+                migration.checksum(),
+                now.as_millis(),
+                migration.kind().name(),
+                RELEASE,
+            ),
         )?;
         tx.commit()?;
         report.present.push(migration.name.to_owned());
@@ -78,8 +86,15 @@ pub(super) fn apply(
 
 fn applied(connection: &Connection) -> Result<Vec<Applied>, StoreError> {
     let mut statement =
-        connection.prepare("SELECT number, name, checksum FROM migrations ORDER BY number")?;
-    let rows = statement
-        .query_map((), |row| Ok(Applied { number: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? }))?;
+        connection.prepare("SELECT number, name, checksum, kind, release FROM migrations ORDER BY number")?;
+    let rows = statement.query_map((), |row| {
+        Ok(Applied {
+            number: row.get(0)?,
+            name: row.get(1)?,
+            checksum: row.get(2)?,
+            kind: row.get(3)?,
+            release: row.get(4)?,
+        })
+    })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -37,6 +37,9 @@ pub trait Backend: Send + Sync {
 
     /// Rows that contradict each other, one sentence each: what no verb shows.
     async fn audit(&self) -> Vec<String>;
+
+    /// Runs a statement beside the store, as a process of another build might.
+    async fn run_beside(&self, statement: &str);
 }
 
 /// A store with its clock and two tenants.
@@ -243,7 +246,8 @@ impl Bundle {
 
     /// What happened to a job of alpha, in order.
     pub async fn story(&self, job: JobId) -> Vec<EventType> {
-        self.events(self.alpha, Some(job)).await.into_iter().map(|event| event.kind).collect()
+        let known = |event: EventRecord| event.kind.known().copied().expect("a known type");
+        self.events(self.alpha, Some(job)).await.into_iter().map(known).collect()
     }
 
     pub async fn tenant(&self, id: i64) -> TenantRecord {

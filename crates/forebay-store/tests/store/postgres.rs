@@ -6,6 +6,7 @@ mod link;
 mod processes;
 mod snapshot;
 mod together;
+mod upgrades;
 
 use std::sync::Arc;
 
@@ -32,6 +33,10 @@ impl Backend for Database {
     async fn audit(&self) -> Vec<String> {
         self.faults(FAULTS)
     }
+
+    async fn run_beside(&self, statement: &str) {
+        Database::run(self, statement);
+    }
 }
 
 #[async_trait]
@@ -42,6 +47,10 @@ impl Backend for Pooled {
 
     async fn audit(&self) -> Vec<String> {
         self.database.audit().await
+    }
+
+    async fn run_beside(&self, statement: &str) {
+        self.database.as_ref().run(statement);
     }
 }
 
@@ -54,6 +63,10 @@ impl Backend for Arc<Database> {
 
     async fn audit(&self) -> Vec<String> {
         self.faults(FAULTS)
+    }
+
+    async fn run_beside(&self, statement: &str) {
+        Database::run(self, statement);
     }
 }
 

@@ -46,6 +46,10 @@ impl Backend for SqliteFile {
     async fn audit(&self) -> Vec<String> {
         audit::faults(&self.connection())
     }
+
+    async fn run_beside(&self, statement: &str) {
+        self.connection().execute(statement, ()).unwrap();
+    }
 }
 
 mod conformance {

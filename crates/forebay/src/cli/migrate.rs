@@ -37,15 +37,21 @@ pub async fn run(args: MigrateArgs, output: &Output) -> Result<Exit, CliError> {
     };
     let report = migrated.map_err(|error| store::failed("can't migrate", error))?;
     show(&shown, &report, output)?;
-    Ok(Exit::Done)
+    Ok(if report.waiting.is_some() { Exit::Failed } else { Exit::Done })
 }
 
 fn show(database: &str, report: &MigrationReport, output: &Output) -> Result<(), CliError> {
-    let MigrationReport { present, applied } = report;
+    let MigrationReport { present, applied, waiting } = report;
     if output.is_json() {
-        return output.record(&json!({ "database": database, "applied": applied, "present": present }));
+        return output.record(
+            &json!({ "database": database, "applied": applied, "present": present, "waiting": waiting }),
+        );
     }
     applied.iter().try_for_each(|name| output.line(&format!("applied {name}")))?;
+    if let Some(waiting) = waiting {
+        output.note(waiting);
+        return Ok(());
+    }
     let last = present.last().map_or("none", String::as_str);
     output.line(&format!("{database} is up to date; its last migration is `{last}`"))
 }

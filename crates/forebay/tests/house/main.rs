@@ -5,6 +5,7 @@
 mod documents;
 mod failpoints;
 mod imports;
+mod migrations;
 mod planted;
 mod shape;
 mod source;

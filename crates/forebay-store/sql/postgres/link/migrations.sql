@@ -1,1 +1,1 @@
-SELECT number, name, checksum FROM migrations ORDER BY number
+SELECT number, name, checksum, kind, release FROM migrations ORDER BY number

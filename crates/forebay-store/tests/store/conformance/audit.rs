@@ -16,7 +16,11 @@ async fn records(b: &Bundle, query: AuditQuery) -> Vec<AuditRecord> {
 
 async fn by_anna(b: &Bundle) -> Vec<(AuditAction, String)> {
     let query = AuditQuery { actor: anna().key, ..AuditQuery::default() };
-    records(b, query).await.into_iter().map(|record| (record.action, record.subject)).collect()
+    records(b, query)
+        .await
+        .into_iter()
+        .map(|record| (*record.action.known().unwrap(), record.subject))
+        .collect()
 }
 
 pub async fn each_change_leaves_a_record(b: &Bundle) {
@@ -83,7 +87,7 @@ pub async fn records_are_found_by_what_is_asked(b: &Bundle) {
     b.store().revoke_key(b.alpha, key.id, anna()).await.unwrap();
     let about = |query: AuditQuery| async move {
         let found = records(b, AuditQuery { subject: Some(key.id.to_string()), ..query }).await;
-        found.into_iter().map(|record| record.action).collect::<Vec<_>>()
+        found.into_iter().map(|record| *record.action.known().unwrap()).collect::<Vec<_>>()
     };
     let all = [AuditAction::KeyRevoke, AuditAction::KeyCreate];
     assert_eq!(about(AuditQuery::default()).await, all);

@@ -328,7 +328,10 @@ pub async fn every_decision_is_on_record(b: &Bundle) {
         let is_correction = matches!(verdict, Verdict::Correct { .. });
         decided(b, job, verdict).await;
         let record = on_record(b, job).await;
-        assert_eq!((record.actor, record.at, record.action), (reviewer("anna"), b.now(), action));
+        assert_eq!(
+            (record.actor, record.at, *record.action.known().unwrap()),
+            (reviewer("anna"), b.now(), action)
+        );
         assert_eq!(record.tenant.as_deref(), Some("alpha"));
         let (before, after) = (record.before.unwrap(), record.after.unwrap());
         assert_eq!(

@@ -174,7 +174,7 @@ pub async fn a_person_deals_with_a_letter(b: &Bundle) {
     set(b, job, LetterState::Open).await;
     let query = AuditQuery { subject: Some(job.to_string()), limit: 9, ..AuditQuery::default() };
     let records = b.store().audit(query).await.unwrap().records;
-    let actions: Vec<_> = records.iter().map(|record| record.action).collect();
+    let actions: Vec<_> = records.iter().map(|record| *record.action.known().unwrap()).collect();
     let put = AuditAction::DeadLetterPut;
     assert_eq!(
         actions,

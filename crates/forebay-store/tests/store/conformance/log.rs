@@ -65,7 +65,7 @@ pub async fn every_event_is_a_cloud_event(b: &Bundle) {
         assert_eq!(envelope["specversion"], "1.0");
         assert_eq!(envelope["source"], origin.source());
         assert_eq!(envelope["id"], origin.event_id(event.seq));
-        assert_eq!(envelope["type"], format!("dev.forebay.job.{}.v1", event.kind.name()));
+        assert_eq!(envelope["type"], format!("dev.forebay.{}.v1", event.full_name()));
         assert_eq!(envelope["datacontenttype"], "application/json");
         assert_eq!(envelope["correlationid"], "order-1");
         assert_eq!(envelope["data"]["metadata"]["order"], "4711");

@@ -31,6 +31,7 @@ pub mod standing;
 pub mod steps;
 pub mod upkeep;
 pub mod usage;
+pub mod words;
 
 /// One test a case for a backend. `$backend` is an expression that makes a [`crate::bundle::Backend`].
 macro_rules! cases {
@@ -361,6 +362,12 @@ macro_rules! cases {
                 a_default_decision_waits_for_whoever_holds_the_review,
                 the_program_decides_as_anybody_does,
                 what_is_decided_is_not_due,
+            }
+            words {
+                an_event_of_a_newer_build_is_passed_on,
+                a_failure_of_a_newer_class_is_one_that_can_not_be_read,
+                a_job_of_a_newer_priority_has_its_turn,
+                an_action_and_a_scope_of_a_newer_build_are_no_hindrance,
             }
             usage {
                 days_add_up_to_attempts,

@@ -195,7 +195,7 @@ pub async fn who_missed_what_was_deleted_is_told(b: &Bundle) {
     }
     let rest = page(b.alpha, seen[2].place()).await;
     assert!(!rest.expired, "nothing was missed, though the event itself is gone");
-    assert_eq!(rest.events.iter().map(|event| event.kind).collect::<Vec<_>>(), [EventType::Accepted]);
+    assert_eq!(rest.events.iter().map(|event| event.kind.clone()).collect::<Vec<_>>(), [EventType::Accepted]);
     assert!(
         !page(b.beta, theirs_seen).await.expired,
         "what is deleted of one tenant is no matter of another"

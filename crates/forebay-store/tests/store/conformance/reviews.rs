@@ -195,7 +195,7 @@ pub async fn claims_are_on_record_and_prolonging_is_not(b: &Bundle) {
 pub async fn actions(b: &Bundle, job: JobId) -> Vec<AuditAction> {
     let query = AuditQuery { subject: Some(job.to_string()), limit: 100, ..AuditQuery::default() };
     let records = b.store().audit(query).await.unwrap().records;
-    records.into_iter().rev().map(|record| record.action).collect()
+    records.into_iter().rev().map(|record| *record.action.known().unwrap()).collect()
 }
 
 pub async fn what_is_not_in_review_is_not_held(b: &Bundle) {

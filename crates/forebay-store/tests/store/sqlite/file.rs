@@ -130,13 +130,16 @@ fn a_second_migration_changes_nothing() {
 }
 
 #[test]
-fn a_file_of_a_newer_build_is_refused() {
+fn a_file_that_a_newer_build_has_contracted_is_refused() {
     let file = SqliteFile::new();
     migrate(&file.path()).unwrap();
-    file.connection().execute("INSERT INTO migrations VALUES (999, 'later', 'x', 0)", ()).unwrap();
+    let later = "INSERT INTO migrations VALUES (999, 'later', 'x', 0, 'expand', '9.0.0')";
+    file.connection().execute(later, ()).unwrap();
+    assert!(check(&file.path()).is_ok() && opened(&file).is_none(), "what only adds is no hindrance");
+    file.connection().execute("UPDATE migrations SET kind = 'contract' WHERE number = 999", ()).unwrap();
     for refused in [migrate(&file.path()).err(), check(&file.path()).err(), opened(&file)] {
         let Some(StoreError::Incompatible { reason, .. }) = refused else { panic!("{refused:?}") };
-        assert!(reason.contains("a newer build"), "{reason}");
+        assert!(reason.contains("release 9.0.0"), "{reason}");
     }
 }
 

@@ -119,7 +119,7 @@ fn csv_line(entry: &AuditEntry) -> String {
         entry.tenant.clone().unwrap_or_default(),
         entry.actor.key_id.map(|key| key.to_string()).unwrap_or_default(),
         entry.actor.name.clone(),
-        entry.action.to_owned(),
+        entry.action.clone(),
         entry.subject.clone(),
         json(&entry.before),
         json(&entry.after),

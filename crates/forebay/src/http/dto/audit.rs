@@ -20,7 +20,7 @@ pub(in crate::http) struct AuditEntry {
     pub(in crate::http) actor: ActorDto,
     /// What was done: `key.revoke`, `job.cancel`, ...
     #[schema(value_type = String)]
-    pub(in crate::http) action: &'static str,
+    pub(in crate::http) action: String,
     /// To what: an id, a name, a number.
     pub(in crate::http) subject: String,
     /// What was there before; absent where there was nothing.
@@ -34,11 +34,11 @@ pub(in crate::http) struct AuditEntry {
 impl From<AuditRecord> for AuditEntry {
     fn from(record: AuditRecord) -> Self {
         Self {
+            action: record.action_name().to_owned(),
             number: record.seq,
             at: record.at,
             tenant: record.tenant,
             actor: record.actor.into(),
-            action: record.action.name(),
             subject: record.subject,
             before: record.before,
             after: record.after,

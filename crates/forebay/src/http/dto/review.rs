@@ -172,7 +172,7 @@ pub(in crate::http) struct ReviewStep {
     at: Timestamp,
     /// `review.claim`, `review.release`, `review.approve`, `review.correct`, `review.reject`, `review.rerun` or
     /// `review.overdue`.
-    action: &'static str,
+    action: String,
     /// The key of whoever did it; absent when no person did.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -192,7 +192,7 @@ impl From<AuditRecord> for ReviewStep {
     fn from(record: AuditRecord) -> Self {
         Self {
             at: record.at,
-            action: record.action.name(),
+            action: record.action_name().to_owned(),
             by: record.actor.key,
             by_name: record.actor.name,
             before: record.before,

@@ -242,7 +242,7 @@ impl Events {
     }
 
     fn frame(&self, event: &EventRecord) -> Bytes {
-        frame::event(Some(&self.cursor(event.place())), event.kind.full_name(), &event.body)
+        frame::event(Some(&self.cursor(event.place())), &event.full_name(), &event.body)
     }
 }
 

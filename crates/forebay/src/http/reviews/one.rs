@@ -2,7 +2,7 @@ use axum::Json;
 use axum::extract::State;
 use forebay_core::id::JobId;
 use forebay_core::limits::{LIST_PAGE, REVIEW_TEXT_CHARS};
-use forebay_store::record::{AuditAction, AuditQuery};
+use forebay_store::record::AuditQuery;
 
 use crate::http::api::Api;
 use crate::http::auth::Principal;
@@ -51,10 +51,6 @@ async fn history(api: &Api, tenant: i64, job: JobId) -> Result<Vec<ReviewStep>, 
         ..AuditQuery::default()
     };
     let records = api.app.store.audit(query).await?.records;
-    let of_reviews = records.into_iter().rev().filter(|record| is_of_reviews(record.action));
+    let of_reviews = records.into_iter().rev().filter(|record| record.action_name().starts_with("review."));
     Ok(of_reviews.map(ReviewStep::from).collect())
-}
-
-fn is_of_reviews(action: AuditAction) -> bool {
-    action.name().starts_with("review.")
 }
