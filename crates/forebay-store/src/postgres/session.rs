@@ -226,13 +226,13 @@ impl Session {
 
     /// Runs a statement now; says how many rows it changed.
     pub fn execute(&self, sql: &'static Statement, params: &impl Params) -> Result<usize, StoreError> {
-        self.flush()?;
         self.wrote.set(true);
         self.forget_numbers();
         self.block_on(async {
             let ready = self.ready(sql).await?;
             let values = in_order(sql, &ready, params)?;
-            let changed = self.write_with(&ready, &values).await?;
+            // After what waits, and without waiting for it.
+            let ((), changed) = tokio::try_join!(self.send_deferred(), self.write_with(&ready, &values))?;
             Ok(usize::try_from(changed).unwrap_or(usize::MAX))
         })
     }
@@ -260,7 +260,6 @@ impl Session {
     }
 
     fn rows_of(&self, sql: &'static Statement, params: &impl Params) -> Result<Vec<Row>, StoreError> {
-        self.flush()?;
         // Some that give rows write as well.
         if sql.postgres.contains("RETURNING") {
             self.wrote.set(true);
@@ -270,11 +269,12 @@ impl Session {
             let ready = self.ready(sql).await?;
             let values = in_order(sql, &ready, params)?;
             let numbers = self.expected.get();
-            if numbers == 0 {
-                return self.rows_with(&ready, &values).await;
+            if numbers > 0 {
+                self.prepare([postgres_sql!("log/draw")].into_iter()).await?;
             }
-            self.prepare([postgres_sql!("log/draw")].into_iter()).await?;
-            let (rows, ()) = tokio::try_join!(self.rows_with(&ready, &values), self.draw_ahead(numbers))?;
+            // After what waits, and without waiting for it.
+            let (rows, drawn) = (self.rows_with(&ready, &values), self.draw_ahead(numbers));
+            let ((), rows, ()) = tokio::try_join!(self.send_deferred(), rows, drawn)?;
             Ok(rows)
         })
     }
@@ -352,6 +352,9 @@ impl Session {
 
     async fn send_deferred(&self) -> Result<(), StoreError> {
         let mut deferred = self.deferred.take();
+        if deferred.is_empty() {
+            return Ok(());
+        }
         self.wrote.set(true);
         deferred.sort_by_key(|waiting| waiting.sql.name != "steps/finish");
         // Each sends its message when it is asked first, which is in this order.
