@@ -36,10 +36,10 @@ CREATE TABLE tenants (
 -- other's commit. A limit is held against the row that is locked and what can be seen of the others: what ends
 -- meanwhile only makes more room.
 CREATE TABLE tenant_counts (
-  tenant       BIGINT   NOT NULL,
-  pending_jobs BIGINT   NOT NULL DEFAULT 0,
-  in_flight    BIGINT   NOT NULL DEFAULT 0,
-  part         SMALLINT NOT NULL CHECK (part IN (1, 2, 3)), -- jobs taken in, calls begun, what has ended
+  tenant       BIGINT  NOT NULL,
+  pending_jobs BIGINT  NOT NULL DEFAULT 0,
+  in_flight    BIGINT  NOT NULL DEFAULT 0,
+  part         INTEGER NOT NULL CHECK (part IN (1, 2, 3)), -- jobs taken in, calls begun, what has ended
   PRIMARY KEY (tenant, part)
 ) WITH (
   fillfactor = 20,
