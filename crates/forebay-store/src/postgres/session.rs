@@ -204,10 +204,12 @@ impl Session {
 
     /// The next number of the log.
     pub fn next_number(&self) -> Result<i64, StoreError> {
+        // What was expected has begun: what is read from now on is followed by no such number.
+        let expected = self.expected.take();
         if let Some(number) = self.numbers.borrow_mut().pop_front() {
             return Ok(number);
         }
-        self.block_on(self.draw_ahead(self.expected.get().max(NUMBERS)))?;
+        self.block_on(self.draw_ahead(expected.max(NUMBERS)))?;
         let number = self.numbers.borrow_mut().pop_front();
         number.ok_or_else(|| StoreError::Corrupt("the log gave no number".to_owned()))
     }
