@@ -10,7 +10,7 @@ use crate::StoreError;
 
 /// The right to use a database file.
 pub(super) struct FileLock {
-    _file: File,
+    file: File,
 }
 
 impl FileLock {
@@ -31,11 +31,38 @@ impl FileLock {
                 StoreError::Unavailable(format!("{}: {error}: {why}", lock_path.display()))
             })?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
+            Ok(()) => Ok(Self { file }),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.display().to_string() }),
             Err(TryLockError::Error(error)) => {
                 Err(StoreError::Unavailable(format!("{}: {error}", lock_path.display())))
             }
         }
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // To close the file is not enough: a child that is about to become another program has it open for a moment, and
+        // the lock with it.
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "the lock of the database file stays until the process ends");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_with_its_owner_whoever_else_has_the_file_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("forebay.db");
+        let lock = FileLock::take(&path).unwrap();
+        // As a child has it between its making and its start.
+        let _open = lock.file.try_clone().unwrap();
+        assert!(matches!(FileLock::take(&path), Err(StoreError::InUse { .. })));
+        drop(lock);
+        assert!(FileLock::take(&path).is_ok());
     }
 }
