@@ -344,7 +344,8 @@ impl Session {
     }
 
     /// Writes what waits except for events, in the order in which each statement was first asked for, without waiting
-    /// between them. Steps that are left come first: they are copied from the rows of jobs, which then move on.
+    /// between them. Steps that are left come first: they are copied from the rows of jobs, which then move on. So do those
+    /// before anything else is locked: of what is in hand, this is the first lock, and others lock jobs first, too.
     pub fn flush(&self) -> Result<(), StoreError> {
         if self.deferred.borrow().is_empty() {
             return Ok(());
@@ -358,7 +359,11 @@ impl Session {
             return Ok(());
         }
         self.wrote.set(true);
-        deferred.sort_by_key(|waiting| waiting.sql.name != "steps/finish");
+        deferred.sort_by_key(|waiting| match waiting.sql.name {
+            "steps/finish" => 0,
+            "jobs/update" => 1,
+            _ => 2,
+        });
         // Each sends its message when it is asked first, which is in this order.
         try_join_all(deferred.iter().map(|waiting| self.send(waiting))).await?;
         Ok(())

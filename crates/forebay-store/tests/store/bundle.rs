@@ -22,8 +22,8 @@ use forebay_store::record::{
 use forebay_store::{ManualClock, Store, StoreError};
 
 pub use build::{
-    LEASE, MAIN, REVIEW_DUE, closed, failed, next, not_sent, review, review_with, succeed, succeed_about,
-    succeeded, try_failed, used,
+    LEASE, MAIN, REVIEW_DUE, closed, failed, lost, next, not_sent, review, review_with, succeed,
+    succeed_about, succeeded, try_failed, used,
 };
 
 /// 2026-12-01T10:00:00Z: the first of a month, ten hours into its day.
@@ -209,7 +209,7 @@ impl Bundle {
     /// As above, and the task says something else about tries that may have been billed.
     pub async fn rescue_with(&self, job: JobId, on_unknown: OnUnknown) -> Option<JobRecord> {
         let review = NewReview::without_output(REVIEW_DUE, ReviewDefault::None);
-        self.store().rescue(job, build::lost(on_unknown), review).await.unwrap()
+        self.store().rescue(job, lost(on_unknown), review).await.unwrap()
     }
 
     /// The running jobs whose lease has lapsed.

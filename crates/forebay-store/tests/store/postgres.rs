@@ -4,6 +4,7 @@
 mod database;
 mod link;
 mod processes;
+mod races;
 mod snapshot;
 mod together;
 mod upgrades;

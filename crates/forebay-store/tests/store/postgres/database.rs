@@ -8,8 +8,10 @@ use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use forebay_store::postgres::{Target, migrate};
+use forebay_store::postgres::{PostgresStore, Settings, Target, migrate};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
+
+use crate::bundle::Bundle;
 
 /// Where the server is that `scripts/services start postgres` has started.
 const SERVER: &str = "FOREBAY_TEST_POSTGRES";
@@ -83,6 +85,17 @@ impl Database {
     pub fn target_of(name: &str, at: SocketAddr) -> Target {
         let url = url_of(name).replace(&address().to_string(), &at.to_string());
         Target::parse(&url).unwrap()
+    }
+
+    /// A store as another process has it, beside the bundle's.
+    pub async fn beside(&self, b: &Bundle) -> PostgresStore {
+        Self::beside_at(self.target(), b).await
+    }
+
+    /// The same on another way to the server.
+    pub async fn beside_at(target: Target, b: &Bundle) -> PostgresStore {
+        let settings = Settings { clock: Some(b.clock.clone()), ..Settings::of(target) };
+        PostgresStore::open(settings).await.unwrap()
     }
 
     /// Runs a statement in it, beside whatever else uses it.
