@@ -15,8 +15,10 @@ use crate::ledger::statement::Statement;
 
 /// How often a writer looks again for an epoch that nobody is closing.
 const TRIES: u32 = 200;
-/// Waiting for a writer ends before a writer's own limit does: a paused process of ours is over by the second try.
-const WAITING: &str = "BEGIN; SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '10s'";
+/// Waiting for a writer ends before a writer's own limit does: a paused process of ours is over by the second try. One that
+/// is paused while it closes an epoch is over by the first.
+const WAITING: &str = "BEGIN; SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '10s'; \
+    SET LOCAL idle_in_transaction_session_timeout = '2s'";
 /// How long it waits in between: an epoch closes in milliseconds.
 const PAUSE: Duration = Duration::from_millis(1);
 

@@ -30,6 +30,9 @@ impl From<tokio_postgres::Error> for StoreError {
             &SqlState::READ_ONLY_SQL_TRANSACTION => {
                 StoreError::Unavailable(format!("the server takes no writes at the moment: {text}"))
             }
+            // What failed was sent before it, in the same message, and its own word comes later or not at all. Where it was no
+            // race, the next try says so.
+            &SqlState::IN_FAILED_SQL_TRANSACTION => StoreError::Raced(text),
             &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => StoreError::Corrupt(text),
             // Resources, the operator's doing, the connection, the system.
             code if ["08", "53", "57", "58", "25"].iter().any(|class| code.code().starts_with(class)) => {

@@ -1,6 +1,7 @@
 //! Connections that only read, each read on one snapshot.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use forebay_core::event::Origin;
 use forebay_core::time::Timestamp;
@@ -15,6 +16,9 @@ use crate::ledger::transaction::{Database, Tx};
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
     SET LOCAL statement_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '10s'; \
     SET LOCAL plan_cache_mode = force_custom_plan";
+
+/// How long a read waits for a connection. By then all of them are at something slow, and whoever asks is better told.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A few connections that are taken in turn.
 #[derive(Clone)]
@@ -36,7 +40,10 @@ impl Readers {
         now: Timestamp,
         verb: impl FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = tokio::time::timeout(PATIENCE, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = permit.map_err(|_| {
+            StoreError::Unavailable("all connections that read are busy with something slow".to_owned())
+        })?;
         let this = self.clone();
         let reading = tokio::task::spawn_blocking(move || {
             let _permit = permit;

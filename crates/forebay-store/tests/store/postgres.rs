@@ -2,12 +2,14 @@
 //! which gives each transaction another connection.
 
 mod database;
+mod leaders;
 mod link;
 mod processes;
 mod races;
 mod snapshot;
 mod together;
 mod upgrades;
+mod waits;
 
 use std::sync::Arc;
 

@@ -103,6 +103,20 @@ impl Database {
         run(&url_of(&self.name), statement);
     }
 
+    /// Returns when somebody waits for a lock in it.
+    pub async fn until_somebody_waits(&self) {
+        let asked = "SELECT count(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        while run(&self.url(), asked) == ["0"] {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    /// What a statement gives: the first column.
+    pub fn ask(&self, statement: &str) -> Vec<String> {
+        run(&self.url(), statement)
+    }
+
     /// The sentences that do not hold, with the first row that breaks each.
     pub fn faults(&self, all: &'static [(&'static str, &'static str)]) -> Vec<String> {
         let url = url_of(&self.name);
@@ -137,18 +151,24 @@ impl Drop for Database {
 }
 
 /// A transaction that somebody has left open. It ends when this is dropped.
-pub struct OldSnapshot {
+pub struct LeftOpen {
     open: Option<std::sync::mpsc::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl OldSnapshot {
+impl LeftOpen {
     pub fn of(url: String) -> Self {
+        Self::having_done(url, "SELECT 1")
+    }
+
+    /// One that has done something, and holds whatever locks that took.
+    pub fn having_done(url: String, statement: &'static str) -> Self {
         let (opened, is_open) = std::sync::mpsc::channel();
         let (open, is_over) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             with(url, async move |client| {
-                client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
+                client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ").await.unwrap();
+                client.batch_execute(statement).await.unwrap();
                 opened.send(()).unwrap();
                 // Until the other end is dropped.
                 is_over.recv().ok();
@@ -159,7 +179,7 @@ impl OldSnapshot {
     }
 }
 
-impl Drop for OldSnapshot {
+impl Drop for LeftOpen {
     fn drop(&mut self) {
         drop(self.open.take());
         self.thread.take().into_iter().for_each(|thread| thread.join().expect("it ends"));

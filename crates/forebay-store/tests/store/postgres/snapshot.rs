@@ -11,17 +11,17 @@ use forebay_store::postgres::{PostgresStore, Settings};
 use forebay_store::record::NewJob;
 use tokio::time::Instant;
 
-use super::database::{Database, OldSnapshot, address};
+use super::database::{Database, LeftOpen, address};
 use crate::bundle::Bundle;
 
 /// Enough that to walk over them takes longer than what a claim does otherwise.
 const MANY: usize = 12_000;
 
 /// A database in which a look from the beginning takes long, and its name.
-async fn long_worked() -> (OldSnapshot, Bundle, String) {
+async fn long_worked() -> (LeftOpen, Bundle, String) {
     let database = Database::new();
     let name = database.name().to_owned();
-    let snapshot = OldSnapshot::of(database.url());
+    let snapshot = LeftOpen::of(database.url());
     let b = Bundle::new(database).await;
     for _ in 0..MANY / 1_000 {
         b.accept_together((0..1_000).map(|_| b.new_job()).collect()).await;
