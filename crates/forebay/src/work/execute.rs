@@ -19,6 +19,7 @@ use tracing::{debug, warn};
 
 use super::judge::{self, Verdict};
 use super::{Worker, call};
+use crate::revisions::RevisionError;
 
 /// Everything that a step is run with.
 pub(super) struct Prepared {
@@ -42,7 +43,7 @@ pub(super) async fn run(
 ) {
     let prepared = match work {
         Ok(work) => Box::pin(prepare(worker, work)).await,
-        Err(error) => Err(Failure::new(FailureClass::Undecodable, error.to_string())),
+        Err(error) => Err(unread(&error)),
     };
     let verdict = match prepared {
         Err(failure) => judge::not_sent(failure),
@@ -99,7 +100,10 @@ fn is_void(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> bool {
 async fn prepare(worker: &Worker, mut work: Work) -> Result<(Prepared, ModelRequest), Failure> {
     let undecodable =
         |error: &dyn std::fmt::Display| Failure::new(FailureClass::Undecodable, error.to_string());
-    let revision = worker.app.revisions.get(work.revision).await.map_err(|error| undecodable(&error))?;
+    let revision = worker.app.revisions.get(work.revision).await.map_err(|error| match error {
+        RevisionError::Store(error) => unread(&error),
+        error => undecodable(&error),
+    })?;
     let task = revision
         .task(&work.task)
         .map(Arc::clone)
@@ -133,6 +137,17 @@ async fn read(worker: &Worker, bytes: Bytes) -> Result<Vec<u8>, Failure> {
             Err(error @ StoreError::Unavailable(_)) => Err(no_blobs(&error)),
             Err(error) => Err(Failure::new(FailureClass::Internal, error.to_string())),
         },
+    }
+}
+
+/// What was claimed could not be read. A store that is away says nothing about the job.
+fn unread(error: &StoreError) -> Failure {
+    match error {
+        StoreError::Unavailable(_) | StoreError::Unknown(_) | StoreError::Raced(_) => {
+            warn!(%error, "the store fails a job");
+            Failure::new(FailureClass::Internal, "what the job needs could not be read from the store")
+        }
+        error => Failure::new(FailureClass::Undecodable, error.to_string()),
     }
 }
 
@@ -223,4 +238,21 @@ fn noted(worker: &Worker, claimed: &Claimed, commit: &StepCommit, committed: &Co
 fn count(worker: &Worker, close: &AttemptClose) {
     let outcome: Outcome = close.outcome;
     worker.app.metrics.attempt(outcome);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_not_be_read_is_undecodable() {
+        let away = StoreError::Unavailable("10.0.0.7 does not answer".to_owned());
+        let failure = unread(&away);
+        assert_eq!(failure.class, FailureClass::Internal);
+        assert!(
+            !failure.message.contains("10.0.0.7"),
+            "where the store is is nobody's business: {failure:?}"
+        );
+        assert_eq!(unread(&StoreError::Corrupt("a word".to_owned())).class, FailureClass::Undecodable);
+    }
 }
