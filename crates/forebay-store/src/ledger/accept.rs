@@ -14,7 +14,7 @@ use super::tally::Pending;
 use super::transaction::{KeyHolder, Tx};
 use super::values::params;
 use super::{Backend, Ledger, Needs, ordering, queue, save, sql};
-use crate::record::{AcceptRefused, Accepted, JobRecord, JobUsage, NewJob, NewStep};
+use crate::record::{AcceptRefused, Accepted, JobRecord, JobUsage, NewJob, NewStep, Work};
 use crate::{Accept, StoreError};
 
 type Answer = Result<Accepted, AcceptRefused>;
@@ -84,7 +84,8 @@ pub fn key_holder(c: &mut Columns<'_>) -> Result<KeyHolder, StoreError> {
 /// What an acceptance reads for certain.
 fn needs(job: &NewJob) -> Needs {
     let keys = job.idempotency_key.iter().map(|key| (job.tenant, key.clone())).collect();
-    Needs { keys, pending: vec![job.tenant], events: 1, ..Needs::nothing() }
+    let pools = job.not_before.is_none().then(|| job.first_step.pool.clone()).into_iter().collect();
+    Needs { keys, pending: vec![job.tenant], pools, events: 1, ..Needs::nothing() }
 }
 
 /// What speaks against a new job, by guarded counters.
@@ -158,6 +159,7 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
         replayed_by: None,
     };
     save::append_numbered(tx, &record, EventType::Accepted, record.seq)?;
+    tx.know_work(&record.pool, || first_work(job, &record));
     insert_job(tx, &record, lane_of(job.key_id), &job.first_step)?;
     insert_input(tx, job, &record)?;
     tx.tally(|tally| tally.count_pending(job.tenant, 1));
@@ -171,6 +173,25 @@ fn insert(tx: &Tx<'_>, job: &NewJob) -> Result<(), StoreError> {
         tx.know_key(job.tenant, key, KeyHolder { job_id, digest, state: Some(State::Ready), expires_at });
     }
     Ok(())
+}
+
+/// What it takes to run the first step.
+fn first_work(job: &NewJob, record: &JobRecord) -> Work {
+    Work {
+        job_id: record.id,
+        tenant: record.tenant,
+        task: record.task.clone(),
+        revision: record.revision,
+        generation: record.job.generation,
+        step: record.job.step,
+        step_kind: job.first_step.kind.to_owned(),
+        model: job.first_step.model.clone(),
+        output_tokens: job.first_step.output_tokens,
+        deadline: record.job.deadline,
+        input: job.input.clone(),
+        document: job.document,
+        journal: Vec::new(),
+    }
 }
 
 fn insert_job(tx: &Tx<'_>, record: &JobRecord, lane: i64, step: &NewStep) -> Result<(), StoreError> {

@@ -297,6 +297,10 @@ mod tests {
     struct Broken;
 
     impl StandingClaim for Broken {
+        fn has_room(&self) -> bool {
+            true
+        }
+
         fn claim(&self) -> Option<(Claim, Told)> {
             panic!("as a test wants it")
         }

@@ -9,7 +9,7 @@ pub mod accept;
 mod access;
 mod audit;
 mod batches;
-mod claim;
+pub mod claim;
 pub mod columns;
 mod datasets;
 pub mod desk;
@@ -99,6 +99,10 @@ pub struct Needs {
     pub keys: Vec<(i64, String)>,
     /// Tenants whose unfinished jobs it counts.
     pub pending: Vec<i64>,
+    /// Pools in which it makes something claimable, most likely.
+    pub pools: Vec<String>,
+    /// Pools that it waits for.
+    pub claims: Vec<String>,
     /// How many events it is going to write, most likely.
     pub events: usize,
 }

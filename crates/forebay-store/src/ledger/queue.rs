@@ -1,5 +1,7 @@
 //! What a job needs and what stands in its way: inputs, pools, accounts.
 
+use std::collections::HashMap;
+
 use forebay_core::failure::FailureClass;
 use forebay_core::grant::Account;
 use forebay_core::id::JobId;
@@ -13,9 +15,12 @@ use super::transaction::Tx;
 use crate::StoreError;
 use crate::record::{BudgetPeriod, PoolStatus, Work};
 
-/// What a worker needs to run a job's current step.
-pub(super) fn work(tx: &Tx<'_>, job: JobId) -> Result<Work, StoreError> {
-    let found = tx.row(sql!("claim/work"), [job.as_bytes()], |c| {
+/// What a worker needs to run the jobs' current steps, in the order in which they are given.
+pub(super) fn work(tx: &Tx<'_>, jobs: &[JobId]) -> Result<Vec<Work>, StoreError> {
+    let mut found: HashMap<_, _> =
+        jobs.iter().filter_map(|job| tx.take_work(*job)).map(|work| (work.job_id, work)).collect();
+    let unread = jobs.iter().filter(|job| !found.contains_key(job)).map(|job| [job.as_bytes()]);
+    let read = tx.rows_of_each(sql!("claim/work"), unread, |c| {
         Ok(Work {
             job_id: c.id()?,
             tenant: c.get()?,
@@ -32,10 +37,15 @@ pub(super) fn work(tx: &Tx<'_>, job: JobId) -> Result<Work, StoreError> {
             journal: Vec::new(),
         })
     })?;
-    let mut work = found.ok_or_else(|| StoreError::Corrupt(format!("{job} has no step or no input")))?;
-    work.journal =
-        tx.rows(sql!("claim/journal"), (job.as_bytes(), work.generation, work.step), |c| c.bytes())?;
-    Ok(work)
+    found.extend(read.into_iter().map(|work| (work.job_id, work)));
+    let started = found.values().filter(|work| work.step > 1);
+    let started: Vec<_> = started.map(|work| (*work.job_id.as_bytes(), work.generation, work.step)).collect();
+    let entries = tx.rows_of_each(sql!("claim/journal"), started, |c| Ok((c.id()?, c.bytes()?)))?;
+    for (job, entry) in entries {
+        found.entry(job).and_modify(|work| work.journal.push(entry));
+    }
+    let missing = |job| StoreError::Corrupt(format!("{job} has no step or no input"));
+    jobs.iter().map(|job| found.remove(job).ok_or_else(|| missing(job))).collect()
 }
 
 /// The charges of a pool that may still count.

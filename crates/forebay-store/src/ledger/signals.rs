@@ -106,6 +106,12 @@ impl Board {
         standing.claim()
     }
 
+    /// Whether somebody who stands by has room for jobs of a pool.
+    pub fn has_room(&self, pool: &str) -> bool {
+        let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
+        standing.get(pool).and_then(Weak::upgrade).is_some_and(|claim| claim.has_room())
+    }
+
     fn pool(&self, name: &str) -> Arc<Notify> {
         if let Some(signal) = self.pools.read().unwrap_or_else(PoisonError::into_inner).get(name) {
             return Arc::clone(signal);

@@ -9,6 +9,7 @@ use forebay_core::id::{BatchId, JobId};
 use forebay_core::job::State;
 use forebay_core::time::Timestamp;
 
+use super::claim::PoolRow;
 use super::claim::marks::{Learned, Place, Remembered, SubLane};
 use super::columns::{Columns, job_record};
 use super::settle::Open;
@@ -16,8 +17,9 @@ use super::sql;
 use super::statement::Statement;
 use super::tally::{Pending, Tally};
 use super::values::Params;
-use crate::postgres::session::{Rows, Session};
-use crate::record::{Changed, JobRecord, Taken};
+use crate::postgres::session::Session;
+use crate::postgres::writes::Rows;
+use crate::record::{Changed, JobRecord, Taken, Work};
 use crate::{StoreError, sqlite};
 
 /// A transaction under way.
@@ -52,6 +54,10 @@ pub struct Known {
     pub keys: HashMap<(i64, String), Option<KeyHolder>>,
     /// Unfinished jobs, by tenant.
     pub pending: Vec<(i64, Pending)>,
+    /// Pools that are taken until the end of this transaction, because somebody stands by for what it makes claimable.
+    pub pools: HashMap<String, PoolRow>,
+    /// What it takes to run jobs that this transaction has accepted.
+    pub works: HashMap<JobId, Work>,
 }
 
 /// A job as a claim of this process has left it, with its open attempt.
@@ -102,6 +108,7 @@ impl<'c> Tx<'c> {
         for (tenant, pending) in known.pending.drain(..) {
             tally.read_pending(tenant, pending);
         }
+        let pool = known.pools.keys().max().cloned();
         Self {
             database,
             now,
@@ -111,7 +118,7 @@ impl<'c> Tx<'c> {
             tally: RefCell::new(tally),
             known: RefCell::new(known),
             claimed: RefCell::default(),
-            pool: RefCell::default(),
+            pool: RefCell::new(pool),
         }
     }
 
@@ -166,6 +173,26 @@ impl<'c> Tx<'c> {
         match self.database {
             Database::Sqlite(connection) => sqlite::rows::rows(connection, sql, &params, read),
             Database::Postgres(session) => session.rows(sql, &params, read),
+        }
+    }
+
+    /// All rows of a query that is asked for each of these, in any order: each on its own, or with all of them at once where
+    /// that spares the way to the server.
+    pub fn rows_of_each<T, P: Params>(
+        &self,
+        sql: &'static Statement,
+        each: impl IntoIterator<Item = P>,
+        mut read: impl FnMut(&mut Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        match self.database {
+            Database::Sqlite(connection) => {
+                let mut all = Vec::new();
+                for params in each {
+                    all.append(&mut sqlite::rows::rows(connection, sql, &params, &mut read)?);
+                }
+                Ok(all)
+            }
+            Database::Postgres(session) => session.rows_of_each(sql, each, read),
         }
     }
 
@@ -263,11 +290,39 @@ impl<'c> Tx<'c> {
         matches!(self.database, Database::Postgres(_))
     }
 
+    /// How many jobs' work a claim reads along: a server answers for all of them at once, whereas one by one they hold up
+    /// the only writer.
+    pub fn reads_along(&self) -> usize {
+        match self.database {
+            Database::Sqlite(_) => 8,
+            Database::Postgres(_) => 64,
+        }
+    }
+
     /// Says that so many events will be appended after what is read next.
     pub fn expect_events(&self, events: usize) {
         if let Database::Postgres(session) = self.database {
             session.expect_numbers(events);
         }
+    }
+
+    /// A pool that was taken before the verbs ran, as it was found.
+    pub fn take_pool(&self, name: &str) -> Option<PoolRow> {
+        self.known.borrow_mut().pools.remove(name)
+    }
+
+    /// Keeps what it takes to run a job that is accepted, where somebody stands by who may claim it along.
+    pub fn know_work(&self, pool: &str, work: impl FnOnce() -> Work) {
+        let mut known = self.known.borrow_mut();
+        if known.pools.contains_key(pool) {
+            let work = work();
+            known.works.insert(work.job_id, work);
+        }
+    }
+
+    /// What it takes to run a job, where that is known.
+    pub fn take_work(&self, job: JobId) -> Option<Work> {
+        self.known.borrow_mut().works.remove(&job)
     }
 
     /// Whether a pool may be waited for that another process has: not by who has taken one that comes after it.

@@ -5,25 +5,19 @@
 //! on the old one, and notes it as closed: nothing can appear in it any more. Readers follow (epoch, number) up to the
 //! last closed epoch.
 
-use std::time::Duration;
-
 use super::postgres_sql;
 use super::session::Session;
 use super::types::Owned;
 use crate::StoreError;
 use crate::ledger::statement::Statement;
 
-/// How often a writer looks again for an epoch that nobody is closing.
-const TRIES: u32 = 200;
 /// Waiting for a writer ends before a writer's own limit does: a paused process of ours is over by the second try. One that
 /// is paused while it closes an epoch is over by the first.
 const WAITING: &str = "BEGIN; SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '10s'; \
     SET LOCAL idle_in_transaction_session_timeout = '2s'";
-/// How long it waits in between: an epoch closes in milliseconds.
-const PAUSE: Duration = Duration::from_millis(1);
 
 fn statements() -> [&'static Statement; 2] {
-    [postgres_sql!("log/lock_epoch"), postgres_sql!("log/stamp_epoch")]
+    [postgres_sql!("log/join_epoch"), postgres_sql!("log/check_epoch")]
 }
 
 /// Has the server know what [`stamp`] asks, so that it comes in its order after what was sent before.
@@ -31,28 +25,13 @@ pub(super) async fn prepare(session: &Session) -> Result<(), StoreError> {
     session.prepare(statements().into_iter()).await
 }
 
-/// Stamps the events that this transaction is about to write. It never waits for the lock of an epoch that is being
-/// closed, since whoever closes it may wait for locks of ours.
+/// Stamps the events that this transaction is about to write, or fails it. It never waits for the lock of an epoch that is
+/// being closed, since whoever closes it may wait for locks of ours: the transaction is run again, in the next epoch.
 pub(super) async fn stamp(session: &Session) -> Result<(), StoreError> {
-    let [lock, stamp] = statements();
-    for _ in 0..TRIES {
-        // Two statements: the second sees what was committed after the first has its lock.
-        let (locked, current) = tokio::try_join!(
-            session.query(lock, Vec::<Owned>::new()),
-            session.query(stamp, Vec::<Owned>::new()),
-        )?;
-        let (Some(locked), Some(current)) = (locked.first(), current.first()) else {
-            return Err(StoreError::Corrupt("the log has no epoch".to_owned()));
-        };
-        let (joined, is_joined): (i64, bool) = (locked.try_get(0)?, locked.try_get(1)?);
-        match is_joined {
-            true if joined == current.try_get::<_, i64>(0)? => return Ok(()),
-            // It moved on in between, or is about to.
-            true => {}
-            false => tokio::time::sleep(PAUSE).await,
-        }
-    }
-    Err(StoreError::Raced("the log's epoch could not be joined".to_owned()))
+    // Two statements: the second sees what was committed after the first has its lock.
+    let [join, check] = statements();
+    tokio::try_join!(session.query(join, Vec::<Owned>::new()), session.query(check, Vec::<Owned>::new()),)?;
+    Ok(())
 }
 
 /// Closes what is open and has events: what was committed before this call can be read after it. Two short transactions,

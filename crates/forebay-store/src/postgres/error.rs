@@ -26,7 +26,9 @@ impl From<tokio_postgres::Error> for StoreError {
             &SqlState::T_R_SERIALIZATION_FAILURE
             | &SqlState::T_R_DEADLOCK_DETECTED
             | &SqlState::LOCK_NOT_AVAILABLE
-            | &SqlState::UNIQUE_VIOLATION => StoreError::Raced(text),
+            | &SqlState::UNIQUE_VIOLATION
+            // How a statement of ours says that it does not find what it was made for: nothing else divides.
+            | &SqlState::DIVISION_BY_ZERO => StoreError::Raced(text),
             &SqlState::READ_ONLY_SQL_TRANSACTION => {
                 StoreError::Unavailable(format!("the server takes no writes at the moment: {text}"))
             }

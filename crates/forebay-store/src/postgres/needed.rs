@@ -1,9 +1,10 @@
 //! What the verbs of a transaction have said that they will read, read for all of them at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use forebay_core::id::JobId;
 use forebay_core::time::Timestamp;
+use futures_util::future::try_join_all;
 
 use super::in_hand::Hand;
 use super::postgres_sql;
@@ -11,9 +12,11 @@ use super::session::Session;
 use super::types::{Column, Owned};
 use crate::StoreError;
 use crate::ledger::accept::{key_holder, unfinished};
+use crate::ledger::claim::{PoolRow, pool_row};
 use crate::ledger::columns::{Columns, Row, job_record};
 use crate::ledger::desk::Verb;
 use crate::ledger::settle::{self, Open};
+use crate::ledger::signals::Board;
 use crate::ledger::statement::Statement;
 use crate::ledger::tally::Pending;
 use crate::ledger::transaction::{InHand, KeyHolder, Known, KnownJob};
@@ -28,12 +31,17 @@ pub(super) struct Needed {
     events: usize,
     keys: Vec<Vec<Owned>>,
     names: HashSet<(i64, String)>,
+    /// In the order in which they are taken.
+    pools: BTreeSet<String>,
+    /// Those of them that are waited for.
+    claims: BTreeSet<String>,
 }
 
 type Rows = Vec<tokio_postgres::Row>;
 
 impl Needed {
-    pub(super) fn by(group: &[Box<dyn Verb>], hand: &Hand) -> Self {
+    /// What the verbs need. Pools only where somebody stands by who could claim what becomes claimable in them.
+    pub(super) fn by(group: &[Box<dyn Verb>], hand: &Hand, standing: Option<&Board>) -> Self {
         let mut needed = Self::default();
         let mut seen = HashSet::new();
         let mut counted = HashSet::new();
@@ -57,8 +65,12 @@ impl Needed {
             for tenant in needs.pending.iter().filter(|tenant| counted.insert(**tenant)) {
                 needed.tenants.push(vec![Owned::Int(*tenant)]);
             }
+            needed.claims.extend(needs.claims.iter().cloned());
+            needed.pools.extend(needs.pools.iter().cloned());
             needed.events += needs.events;
         }
+        needed.pools.retain(|pool| standing.is_some_and(|board| board.has_room(pool)));
+        needed.pools.extend(needed.claims.iter().cloned());
         needed
     }
 
@@ -69,22 +81,24 @@ impl Needed {
         let keys = (!self.keys.is_empty()).then(|| postgres_sql!("accept/find_keys"));
         let pending = (!self.tenants.is_empty()).then(|| postgres_sql!("accept/load_many"));
         let numbers = (self.events > 0).then(|| postgres_sql!("log/draw"));
-        jobs.chain(keys).chain(pending).chain([postgres_sql!("link/now")]).chain(numbers)
+        let pools = self.pools.iter().map(|pool| self.taken_by(pool));
+        jobs.chain(keys).chain(pending).chain(pools).chain([postgres_sql!("link/now")]).chain(numbers)
     }
 
     /// Reads all of it: one message to the server, one answer.
     pub(super) async fn read(self, session: &Session) -> Result<(Timestamp, Known), StoreError> {
-        let (jobs, attempts, keys, pending, now, ()) = tokio::try_join!(
+        let (jobs, attempts, keys, pending, pools, now, ()) = tokio::try_join!(
             self.jobs(session),
             self.attempts(session),
             self.keys(session),
             self.pending(session),
+            self.pools(session),
             // After the locks: what others wrote before they let go of a row is not later than this.
             session.query(postgres_sql!("link/now"), Vec::<Owned>::new()),
             session.draw_ahead(self.events),
         )?;
         let now = now.first().ok_or_else(|| StoreError::Corrupt("the server has no clock".to_owned()))?;
-        let mut known = Known { jobs, attempts, keys, pending };
+        let mut known = Known { jobs, attempts, keys, pending, pools, ..Known::default() };
         for InHand { record, open } in self.in_hand {
             known.attempts.insert((record.seq, record.job.fence), open);
             known.jobs.insert(record.id, KnownJob { record: Some(record), unwritten: false });
@@ -144,6 +158,24 @@ impl Needed {
             Ok((c.get()?, unfinished(&mut c)?))
         });
         counted.collect()
+    }
+
+    fn taken_by(&self, pool: &str) -> &'static Statement {
+        if self.claims.contains(pool) {
+            postgres_sql!("claim/pool")
+        } else {
+            postgres_sql!("claim/pool_if_free")
+        }
+    }
+
+    /// Takes the pools, those that are only of use now where no other process has them.
+    async fn pools(&self, session: &Session) -> Result<HashMap<String, PoolRow>, StoreError> {
+        let found = self.pools.iter().map(async |pool| {
+            let rows = session.query(self.taken_by(pool), vec![Owned::Text(pool.clone())]).await?;
+            let row = rows.first().map(|row| pool_row(&mut columns(row))).transpose()?;
+            Ok::<_, StoreError>(row.map(|row| (pool.clone(), row)))
+        });
+        Ok(try_join_all(found).await?.into_iter().flatten().collect())
     }
 }
 

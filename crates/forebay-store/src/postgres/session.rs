@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use futures_util::future::try_join_all;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, Statement as Prepared};
 
 use super::text::Text;
 use super::types::{Column, Owned};
-use super::{Target, connect, epoch, postgres_sql};
+use super::writes::{Rows, Writes, guarded};
+use super::{Target, connect, postgres_sql};
 use crate::StoreError;
 use crate::ledger::columns::{self, Columns};
 use crate::ledger::statement::Statement;
@@ -29,7 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(12);
 /// Numbers of the log that are drawn at once, where nobody has said how many it takes.
 const NUMBERS: usize = 16;
 const MOST_NUMBERS: usize = 1_024;
-const APPEND: &str = "log/append";
 
 /// A connection with what was prepared on it.
 pub struct Session {
@@ -39,23 +38,21 @@ pub struct Session {
     /// Whether what is prepared stays on the connection.
     keeps_names: bool,
     in_transaction: Cell<bool>,
-    prepared: RefCell<HashMap<&'static str, Ready>>,
-    deferred: RefCell<Vec<Deferred>>,
+    prepared: RefCell<HashMap<(&'static str, Rows), Ready>>,
+    pub(super) writes: RefCell<Writes>,
     numbers: RefCell<VecDeque<i64>>,
     /// How many events the transaction is going to write after what it reads next.
     expected: Cell<usize>,
-    /// Events wait for everything else: they are stamped when all locks are held.
-    events: RefCell<Option<Deferred>>,
     only_reads: Cell<bool>,
     /// Whether the transaction under way has written something.
-    wrote: Cell<bool>,
+    pub(super) wrote: Cell<bool>,
     /// An answer did not come in time; one that still comes would be taken for that of another question.
     given_up: Cell<bool>,
 }
 
 /// A statement that this connection knows.
 #[derive(Clone)]
-struct Ready {
+pub(super) struct Ready {
     call: Call,
     /// The names of its parameters, by number; none where they are given by position.
     names: Arc<[String]>,
@@ -75,22 +72,6 @@ impl Call {
             Call::Whole { params, .. } => params,
         }
     }
-}
-
-/// How many rows a write changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {
-    /// One for each row of parameters.
-    Each,
-    /// As many as there are.
-    Any,
-}
-
-/// Rows that one statement is going to write.
-struct Deferred {
-    sql: &'static Statement,
-    expected: Rows,
-    rows: Vec<Vec<Owned>>,
 }
 
 impl Session {
@@ -119,10 +100,9 @@ impl Session {
             keeps_names,
             in_transaction: Cell::new(false),
             prepared: RefCell::default(),
-            deferred: RefCell::default(),
+            writes: RefCell::default(),
             numbers: RefCell::default(),
             expected: Cell::new(0),
-            events: RefCell::default(),
             only_reads: Cell::new(false),
             wrote: Cell::new(false),
             given_up: Cell::new(false),
@@ -180,15 +160,9 @@ impl Session {
     pub(super) fn begin(&self, only_reads: bool) {
         self.only_reads.set(only_reads);
         self.wrote.set(false);
-        self.deferred.borrow_mut().clear();
-        self.events.take();
+        self.writes.take();
         self.expected.set(0);
         self.forget_numbers();
-    }
-
-    /// Whether the transaction under way has written something, or is going to.
-    pub(super) fn writes(&self) -> bool {
-        self.wrote.get() || !self.deferred.borrow().is_empty() || self.events.borrow().is_some()
     }
 
     /// Leaves drawn numbers unused: whatever locks a row after they were drawn may come to one whose last event has a
@@ -231,7 +205,7 @@ impl Session {
         self.wrote.set(true);
         self.forget_numbers();
         self.block_on(async {
-            let ready = self.ready(sql).await?;
+            let ready = self.ready(sql, Rows::Any).await?;
             let values = in_order(sql, &ready, params)?;
             // After what waits, and without waiting for it.
             let ((), changed) = tokio::try_join!(self.send_deferred(), self.write_with(&ready, &values))?;
@@ -261,15 +235,43 @@ impl Session {
         rows.iter().map(|row| read(&mut Columns::of(columns::Row::Postgres(row)))).collect()
     }
 
+    /// All rows of a query that takes each parameter as an array.
+    pub fn rows_of_each<T, P: Params>(
+        &self,
+        sql: &'static Statement,
+        each: impl IntoIterator<Item = P>,
+        mut read: impl FnMut(&mut Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let ready = self.block_on_unless_known(sql, Rows::Any)?;
+        let given: Result<Vec<_>, _> =
+            each.into_iter().map(|params| in_order(sql, &ready, &params)).collect();
+        let given = given?;
+        let width = given.first().map_or(0, Vec::len);
+        if width == 0 {
+            return Ok(Vec::new());
+        }
+        let values: Vec<_> = (0..width).map(|index| Column { rows: &given, index }).collect();
+        let rows = self.read(sql, |_| Ok(values))?;
+        rows.iter().map(|row| read(&mut Columns::of(columns::Row::Postgres(row)))).collect()
+    }
+
     fn rows_of(&self, sql: &'static Statement, params: &impl Params) -> Result<Vec<Row>, StoreError> {
+        self.read(sql, |ready| in_order(sql, ready, params))
+    }
+
+    fn read<V: ToSql>(
+        &self,
+        sql: &'static Statement,
+        values: impl FnOnce(&Ready) -> Result<Vec<V>, StoreError>,
+    ) -> Result<Vec<Row>, StoreError> {
         // Some that give rows write as well.
         if sql.postgres.contains("RETURNING") {
             self.wrote.set(true);
         }
         self.forget_numbers();
         self.block_on(async {
-            let ready = self.ready(sql).await?;
-            let values = in_order(sql, &ready, params)?;
+            let ready = self.ready(sql, Rows::Any).await?;
+            let values = values(&ready)?;
             let numbers = self.expected.get();
             if numbers > 0 {
                 self.prepare([postgres_sql!("log/draw")].into_iter()).await?;
@@ -287,7 +289,7 @@ impl Session {
         sql: &'static Statement,
         values: Vec<impl ToSql>,
     ) -> Result<Vec<Row>, StoreError> {
-        let ready = self.ready(sql).await?;
+        let ready = self.ready(sql, Rows::Any).await?;
         self.rows_with(&ready, &values).await
     }
 
@@ -301,7 +303,11 @@ impl Session {
         Ok(rows.try_collect().await?)
     }
 
-    async fn write_with(&self, ready: &Ready, values: &[impl ToSql + Sync]) -> Result<u64, StoreError> {
+    pub(super) async fn write_with(
+        &self,
+        ready: &Ready,
+        values: &[impl ToSql + Sync],
+    ) -> Result<u64, StoreError> {
         match &ready.call {
             Call::ByName(prepared) => Ok(self.client.execute_raw(prepared, values).await?),
             Call::Whole { sql, params } => {
@@ -313,99 +319,15 @@ impl Session {
         }
     }
 
-    /// Has a row written with the next flush. A statement that waits already takes it along.
-    pub fn defer(
+    pub(super) fn block_on_unless_known(
         &self,
         sql: &'static Statement,
-        params: &impl Params,
-        expected: Rows,
-    ) -> Result<(), StoreError> {
-        let ready = self.block_on_unless_known(sql)?;
-        let row = in_order(sql, &ready, params)?;
-        if sql.name == APPEND {
-            let mut events = self.events.borrow_mut();
-            let new = || Deferred { sql, expected: Rows::Any, rows: Vec::new() };
-            events.get_or_insert_with(new).rows.push(row);
-            return Ok(());
-        }
-        let mut deferred = self.deferred.borrow_mut();
-        match deferred.iter_mut().find(|waiting| std::ptr::eq(waiting.sql, sql)) {
-            Some(waiting) => waiting.rows.push(row),
-            None => deferred.push(Deferred { sql, expected, rows: vec![row] }),
-        }
-        Ok(())
-    }
-
-    fn block_on_unless_known(&self, sql: &'static Statement) -> Result<Ready, StoreError> {
-        if let Some(ready) = self.prepared.borrow().get(sql.name) {
+        rows: Rows,
+    ) -> Result<Ready, StoreError> {
+        if let Some(ready) = self.prepared.borrow().get(&(sql.name, rows)) {
             return Ok(ready.clone());
         }
-        self.block_on(self.ready(sql))
-    }
-
-    /// Writes what waits except for events, in the order in which each statement was first asked for, without waiting
-    /// between them. Steps that are left come first: they are copied from the rows of jobs, which then move on. So do those
-    /// before anything else is locked: of what is in hand, this is the first lock, and others lock jobs first, too.
-    pub fn flush(&self) -> Result<(), StoreError> {
-        if self.deferred.borrow().is_empty() {
-            return Ok(());
-        }
-        self.block_on(self.send_deferred())
-    }
-
-    async fn send_deferred(&self) -> Result<(), StoreError> {
-        let mut deferred = self.deferred.take();
-        if deferred.is_empty() {
-            return Ok(());
-        }
-        self.wrote.set(true);
-        deferred.sort_by_key(|waiting| match waiting.sql.name {
-            "steps/finish" => 0,
-            "jobs/update" => 1,
-            _ => 2,
-        });
-        // Each sends its message when it is asked first, which is in this order.
-        try_join_all(deferred.iter().map(|waiting| self.send(waiting))).await?;
-        Ok(())
-    }
-
-    /// The same, and stamps the events, which go with the commit.
-    pub(super) fn write_all(&self) -> Result<(), StoreError> {
-        if !self.writes() {
-            return Ok(());
-        }
-        let has_events = self.events.borrow().is_some();
-        self.block_on(async {
-            if has_events {
-                epoch::prepare(self).await?;
-            }
-            let stamped = async { if has_events { epoch::stamp(self).await } else { Ok(()) } };
-            tokio::try_join!(self.send_deferred(), stamped)?;
-            Ok(())
-        })
-    }
-
-    /// Commits, events included.
-    pub(super) async fn commit(&self) -> Result<(), StoreError> {
-        match self.events.take() {
-            Some(events) => {
-                tokio::try_join!(self.send(&events), self.command("COMMIT"))?;
-                Ok(())
-            }
-            None => self.command("COMMIT").await,
-        }
-    }
-
-    async fn send(&self, waiting: &Deferred) -> Result<(), StoreError> {
-        let ready = self.ready(waiting.sql).await?;
-        let columns = waiting.rows.first().map_or(0, Vec::len);
-        let columns: Vec<_> = (0..columns).map(|index| Column { rows: &waiting.rows, index }).collect();
-        let written = self.write_with(&ready, &columns).await?;
-        if waiting.expected == Rows::Any || written == waiting.rows.len() as u64 {
-            return Ok(());
-        }
-        let (sql, rows) = (waiting.sql.name, waiting.rows.len());
-        Err(StoreError::Raced(format!("{sql} wrote {written} of {rows} rows")))
+        self.block_on(self.ready(sql, rows))
     }
 
     /// Has these statements known to the server, so that they run in the order in which they are asked for.
@@ -414,16 +336,19 @@ impl Session {
         statements: impl Iterator<Item = &'static Statement>,
     ) -> Result<(), StoreError> {
         for sql in statements {
-            self.ready(sql).await?;
+            self.ready(sql, Rows::Any).await?;
         }
         Ok(())
     }
 
-    async fn ready(&self, sql: &'static Statement) -> Result<Ready, StoreError> {
-        if let Some(ready) = self.prepared.borrow().get(sql.name) {
+    pub(super) async fn ready(&self, sql: &'static Statement, rows: Rows) -> Result<Ready, StoreError> {
+        if let Some(ready) = self.prepared.borrow().get(&(sql.name, rows)) {
             return Ok(ready.clone());
         }
-        let text = Text::of(sql.postgres);
+        let mut text = Text::of(sql.postgres);
+        if rows == Rows::Each {
+            text.sql = guarded(&text.sql);
+        }
         let call = match self.keeps_names {
             true => self.client.prepare(&text.sql).await.map(Call::ByName).map_err(StoreError::from),
             false => self.whole(&text.sql).await,
@@ -432,7 +357,7 @@ impl Session {
             tracing::debug!(statement = sql.name, %error, "a statement could not be prepared");
         })?;
         let ready = Ready { call, names: text.names.into() };
-        self.prepared.borrow_mut().insert(sql.name, ready.clone());
+        self.prepared.borrow_mut().insert((sql.name, rows), ready.clone());
         Ok(ready)
     }
 
@@ -461,7 +386,11 @@ impl Drop for Session {
 }
 
 /// The values of parameters by number, however they are given.
-fn in_order(sql: &Statement, ready: &Ready, params: &impl Params) -> Result<Vec<Owned>, StoreError> {
+pub(super) fn in_order(
+    sql: &Statement,
+    ready: &Ready,
+    params: &impl Params,
+) -> Result<Vec<Owned>, StoreError> {
     let mut values = vec![Owned::Null; ready.call.params().len()];
     let mut next = 0;
     let mut unknown = None;

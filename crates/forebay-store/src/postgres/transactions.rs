@@ -12,7 +12,8 @@ use tracing::{error, info, warn};
 use super::backend::Clockwork;
 use super::in_hand::Hand;
 use super::needed::Needed;
-use super::session::{Rows, Session};
+use super::session::Session;
+use super::writes::Rows;
 use super::{Target, postgres_sql};
 use crate::StoreError;
 use crate::ledger::desk::{Committed, Transactions, Verb, work};
@@ -130,7 +131,7 @@ impl Transactions for Connection {
         standing: Option<&Board>,
     ) -> Result<Committed, StoreError> {
         let session = self.session()?;
-        let (now, known) = match session.block_on(begin(&session, Needed::by(group, &self.hand))) {
+        let (now, known) = match session.block_on(begin(&session, Needed::by(group, &self.hand, standing))) {
             Ok(begun) => begun,
             Err(error) => {
                 self.session = rolled_back(session, &error);
@@ -141,7 +142,6 @@ impl Transactions for Connection {
         let tx = Tx::knowing(Database::Postgres(&session), now, self.origin, known);
         let done = work(&tx, group, standing).and_then(|told| {
             let signature = self.sign(&session, now)?;
-            session.write_all()?;
             Ok((told, signature))
         });
         let claimed = tx.take_claimed();

@@ -57,6 +57,9 @@ pub struct ClaimReply {
 /// A claim that is made whenever a transaction makes a job of its pool claimable: inside that transaction, so that
 /// one commit is enough to accept a job and to claim it.
 pub trait StandingClaim: Send + Sync {
+    /// Whether there is room for jobs now, so that it is worth preparing a claim. Must not wait for anything itself.
+    fn has_room(&self) -> bool;
+
     /// The claim as it would be made now, and who is told what it brought; `None` where nobody has room for jobs.
     /// Asked while others wait for the transaction: it must not wait for anything itself.
     fn claim(&self) -> Option<(Claim, Told)>;

@@ -21,6 +21,9 @@ const POLL: Duration = Duration::from_millis(800);
 /// Jobs that one claim takes at most: a claim holds up other writes for a few milliseconds only.
 const BATCH: usize = 64;
 
+/// How long a claim waits for more slots than one where jobs wait: then what it costs is worth sharing.
+const GATHERING: Duration = Duration::from_millis(2);
+
 /// Runs a loop for each pool of the active definitions that the process claims from, also for those that a later revision brings. Such a revision
 /// may also have raised a limit: all pools are looked at.
 pub(super) async fn supervise(worker: Worker) {
@@ -65,16 +68,18 @@ async fn claim_from(worker: Worker, pool: String) {
         Arc::new(Standing { worker: worker.clone(), pool: pool.clone(), brought });
     worker.app.store.stand_by(&pool, Arc::downgrade(&standing));
     let mut pause = Duration::ZERO;
+    let mut jobs_wait = false;
     loop {
         let cue = tokio::select! {
             biased;
             () = worker.app.tasks.stopping().cancelled() => break,
             Some((reply, permits)) = claimed.recv() => Cue::Claimed(reply, permits),
-            Some(permits) = free_slots(&worker), if pause.is_zero() => Cue::Claim(permits),
+            Some(permits) = free_slots(&worker, jobs_wait), if pause.is_zero() => Cue::Claim(permits),
             // A signal that nobody waited for is kept.
             () = signal.notified(), if !pause.is_zero() => Cue::Look,
             () = tokio::time::sleep(pause), if !pause.is_zero() => Cue::Look,
         };
+        let was_told = matches!(cue, Cue::Look);
         pause = match cue {
             Cue::Claimed(reply, permits) => hand_out(&worker, &pool, reply, permits).await,
             Cue::Claim(permits) => match claim(&worker, &pool, permits.len()).await {
@@ -86,6 +91,7 @@ async fn claim_from(worker: Worker, pool: String) {
             },
             Cue::Look => Duration::ZERO,
         };
+        jobs_wait = pause.is_zero() && !was_told;
     }
     // A standing claim that was under way brings its jobs all the same.
     drop(standing);
@@ -102,6 +108,10 @@ struct Standing {
 }
 
 impl StandingClaim for Standing {
+    fn has_room(&self) -> bool {
+        self.worker.slots.available_permits() > 0
+    }
+
     fn claim(&self) -> Option<(Claim, Told)> {
         let permits = Some(more_slots(&self.worker, BATCH)).filter(|permits| !permits.is_empty())?;
         let claim = new_claim(&self.worker, &self.pool, permits.len())?;
@@ -111,8 +121,17 @@ impl StandingClaim for Standing {
     }
 }
 
-/// As many slots as are free, at least one. The semaphore is never closed.
-async fn free_slots(worker: &Worker) -> Option<Vec<OwnedSemaphorePermit>> {
+/// As many slots as are free, at least one; and where jobs wait, a batch of them if that many are free soon. The semaphore
+/// is never closed.
+async fn free_slots(worker: &Worker, jobs_wait: bool) -> Option<Vec<OwnedSemaphorePermit>> {
+    if jobs_wait {
+        let batch = u32::try_from(BATCH.min(worker.app.settings.slots)).ok()?;
+        let many = Arc::clone(&worker.slots).acquire_many_owned(batch);
+        if let Ok(permits) = tokio::time::timeout(GATHERING, many).await {
+            let mut permits = permits.ok()?;
+            return Some(std::iter::from_fn(|| permits.split(1)).collect());
+        }
+    }
     let mut permits = vec![Arc::clone(&worker.slots).acquire_owned().await.ok()?];
     permits.append(&mut more_slots(worker, BATCH - 1));
     Some(permits)

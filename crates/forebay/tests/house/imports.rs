@@ -126,9 +126,10 @@ const MODULES: &[Row] = &[
     Row("verify", NOTHING, NOTHING, "a judge that trusts nothing of what it judges, the rules included"),
     Row(
         "work",
-        &["accept", "app", "datasets", "runtime"],
+        &["accept", "app", "datasets", "revisions", "runtime"],
         &["forebay_store", "forebay_gateway"],
-        "runs what was claimed, whoever asked for it; plans the next step in the form that `accept` plans the first",
+        "runs what was claimed, whoever asked for it; plans the next step in the form that `accept` plans the first; judges why \
+         a revision can't be read",
     ),
 ];
 

@@ -13,6 +13,7 @@ use forebay_core::id::JobId;
 use forebay_core::time::Millis;
 
 use self::pool::Wait;
+pub use self::pool::{PoolRow, pool_row};
 use self::round::Round;
 use super::signals::Board;
 use super::transaction::Tx;
@@ -20,17 +21,20 @@ use super::{Backend, Ledger, Needs, extend, queue};
 use crate::record::{Claim, ClaimReply, Extended, Held, StandingClaim, Told, Work};
 use crate::{Claims, StoreError, failpoint};
 
-/// Jobs whose work a standing claim reads along: above that, reading it elsewhere holds up the writer less.
-const READ_ALONG: usize = 8;
-
 #[async_trait]
 impl<B: Backend> Claims for Ledger<B> {
     async fn claim(&self, claim: Claim) -> Result<ClaimReply, StoreError> {
         let marks = Arc::clone(self.backend.board().marks());
-        self.write("claim", Needs::nothing(), move |tx| {
+        let needs = Needs { claims: vec![claim.pool.clone()], ..Needs::nothing() };
+        self.write("claim", needs, move |tx| {
             let round = Round::open(tx, &claim, Wait::ForIt, &marks)?;
             // Where another process has the pool, it is asked for again in a moment.
-            round.map_or_else(|| Ok(ClaimReply { next: Some(tx.now), ..ClaimReply::default() }), Round::run)
+            let Some(round) = round else {
+                return Ok(ClaimReply { next: Some(tx.now), ..ClaimReply::default() });
+            };
+            let mut reply = round.run()?;
+            read_along(tx, &mut reply);
+            Ok(reply)
         })
         .await
     }
@@ -40,7 +44,7 @@ impl<B: Backend> Claims for Ledger<B> {
     }
 
     async fn work(&self, jobs: Vec<JobId>) -> Result<Vec<Work>, StoreError> {
-        self.read(move |tx| jobs.into_iter().map(|job| queue::work(tx, job)).collect()).await
+        self.read(move |tx| queue::work(tx, &jobs)).await
     }
 
     async fn extend(&self, held: Vec<Held>, lease: Millis) -> Result<Vec<Extended>, StoreError> {
@@ -49,6 +53,15 @@ impl<B: Backend> Claims for Ledger<B> {
             held.iter().map(|held| extend::extend(tx, held, lease)).collect()
         })
         .await
+    }
+}
+
+/// Reads what the workers need of what was claimed, where that is cheaper here than in a transaction of its own.
+fn read_along(tx: &Tx<'_>, reply: &mut ClaimReply) {
+    let ids: Vec<_> = reply.claimed.iter().map(|claimed| claimed.job_id).collect();
+    if !ids.is_empty() && ids.len() <= tx.reads_along() {
+        // What can't be read is read again by whoever runs the job, and judged there.
+        reply.work = queue::work(tx, &ids).unwrap_or_default();
     }
 }
 
@@ -74,11 +87,7 @@ pub(super) fn for_those_who_stand_by(
             // There may be more, for other slots.
             tx.note_pool(&pool);
         }
-        if reply.claimed.len() <= READ_ALONG {
-            // What can't be read is read again by whoever runs the job, and judged there.
-            let work = reply.claimed.iter().map(|claimed| queue::work(tx, claimed.job_id));
-            reply.work = work.collect::<Result<_, _>>().unwrap_or_default();
-        }
+        read_along(tx, &mut reply);
         told.push((reply, tell));
     }
     Ok(())

@@ -25,6 +25,24 @@ pub(super) enum Wait {
     Never,
 }
 
+/// A pool's row.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolRow {
+    cooldown_until: Timestamp,
+    /// Whose turn it is.
+    round: Round,
+    /// When the next queued job becomes due by time alone, in whatever pool.
+    due: Option<Timestamp>,
+}
+
+/// The columns of a pool's row.
+pub fn pool_row(c: &mut Columns<'_>) -> Result<PoolRow, StoreError> {
+    let cooldown_until = c.time()?;
+    let (turn, is_on) = (c.get()?, c.get()?);
+    let round = Round { turn, is_on, quantum: c.count()?, largest: c.count()? };
+    Ok(PoolRow { cooldown_until, round, due: c.maybe_time()? })
+}
+
 /// A pool that nobody else hands out meanwhile.
 pub(super) struct Pool<'c> {
     name: &'c str,
@@ -45,21 +63,26 @@ impl<'c> Pool<'c> {
         // Who has a pool waits for none that comes before it: two that did would wait for each other.
         let waits = wait == Wait::ForIt && tx.may_wait_for_pool(name);
         let found = if waits { sql!("claim/pool") } else { sql!("claim/pool_if_free") };
-        let read = |sql| tx.row(sql, [name], |c| Self::read(name, c));
-        let pool = match read(found)? {
-            Some(pool) => Some(pool),
-            None if tx.execute(sql!("claim/create_pool"), [name])? == 1 || waits => read(sql!("claim/pool"))?,
-            None => None,
+        let read = |sql| tx.row(sql, [name], pool_row);
+        let row = match tx.take_pool(name) {
+            Some(taken) => Some(taken),
+            None => match read(found)? {
+                Some(row) => Some(row),
+                None if tx.execute(sql!("claim/create_pool"), [name])? == 1 || waits => {
+                    read(sql!("claim/pool"))?
+                }
+                None => None,
+            },
         };
-        Ok(pool.inspect(|_| tx.hold_pool(name)))
+        Ok(row.map(|row| {
+            tx.hold_pool(name);
+            Self::as_found(name, row)
+        }))
     }
 
-    fn read(name: &'c str, c: &mut Columns<'_>) -> Result<Self, StoreError> {
-        let cooldown_until = c.time()?;
-        let (turn, is_on) = (c.get()?, c.get()?);
-        let round = Round { turn, is_on, quantum: c.count()?, largest: c.count()? };
-        let due = c.maybe_time()?;
-        Ok(Self { name, cooldown_until, due, round, was: round, window: None, charged: BTreeMap::new() })
+    fn as_found(name: &'c str, row: PoolRow) -> Self {
+        let PoolRow { cooldown_until, round, due } = row;
+        Self { name, cooldown_until, due, round, was: round, window: None, charged: BTreeMap::new() }
     }
 
     /// Learns what the pool has used. The charges of the last minute are read where there is a limit for them.

@@ -15,6 +15,10 @@ struct Worker {
 }
 
 impl StandingClaim for Worker {
+    fn has_room(&self) -> bool {
+        self.claim.slots > 0
+    }
+
     fn claim(&self) -> Option<(Claim, Told)> {
         let told = Arc::clone(&self.told);
         let tell = move |reply| told.lock().unwrap().push(reply);
