@@ -170,6 +170,8 @@ WANTED = [
      "backlog claim_us_1000000_waiting / backlog claim_us_1000_waiting", "<=", 1.15),
     ("a claim over 1,000 tenants, of one over 1", "postgres",
      "backlog claim_us_1000_tenants / backlog claim_us_1_tenants", "<=", 1.5),
+    ("claims and reports beside 100,000 jobs behind one ordering key, of those without", "postgres",
+     "backlog key_work_ratio", "<=", 1.1),
     ("drain beside an old snapshot, of one without", "postgres", "backlog snapshot_ratio", ">=", 0.7),
     ("jobs beside a crowd that wait longer than one call and 100 ms", "postgres", "fairness late_jobs", "<=", 0),
     ("idle, MB", "postgres", "idle memory_mb", "<=", 15),

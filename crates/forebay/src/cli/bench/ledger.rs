@@ -80,9 +80,30 @@ impl Ledger {
 
     /// Accepts so many jobs of tenants in turn; says how long that took, and now and then how far it is.
     pub(super) async fn accept(&self, jobs: usize, says: impl Fn(usize)) -> Result<Duration, StoreError> {
+        self.accept_of(None, jobs, says).await
+    }
+
+    /// As above, with one ordering key for each tenant.
+    pub(super) async fn accept_in_order(
+        &self,
+        jobs: usize,
+        says: impl Fn(usize),
+    ) -> Result<Duration, StoreError> {
+        self.accept_of(Some("one"), jobs, says).await
+    }
+
+    async fn accept_of(
+        &self,
+        ordering_key: Option<&str>,
+        jobs: usize,
+        says: impl Fn(usize),
+    ) -> Result<Duration, StoreError> {
         let began = Instant::now();
         let first = self.accepted.fetch_add(jobs, Relaxed);
-        let accept = |nth| self.store.accept(self.new_job(nth));
+        let accept = |nth| {
+            let ordering_key = ordering_key.map(str::to_owned);
+            self.store.accept(NewJob { ordering_key, ..self.new_job(nth) })
+        };
         let mut accepted =
             stream::iter(first..first + jobs).map(accept).buffer_unordered(ACCEPTED).enumerate();
         while let Some((done, outcome)) = accepted.next().await {
