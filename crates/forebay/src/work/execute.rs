@@ -85,14 +85,16 @@ async fn conclude(worker: &Worker, prepared: &Prepared, claimed: &Claimed, repor
 
 /// Where a pool has limits per minute, a call must reach the provider within half of the slack after its grant,
 /// or the promise about the sliding minute could break; then the grant is void and the job goes back unharmed. So it
-/// does where this process was paused for so long that the job may be another's by now.
+/// does where this process was paused for half of the lease: the job may be another's soon. A shorter bound would let a
+/// machine that is too slow for it hand back all that it claims, and claim it again.
 fn is_void(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> bool {
     const HALF_SLACK: Millis = Millis::new(SLACK.get() / 2);
     let active = worker.app.revisions.active();
     let pool = active.definitions.pools.get(&prepared.task.model.pool.name);
     let by_the_minute =
         pool.is_some_and(|pool| pool.limits.requests_per_minute.or(pool.limits.tokens_per_minute).is_some());
-    let most = if by_the_minute { HALF_SLACK } else { worker.app.settings.heartbeat };
+    let half_lease = Millis::new(worker.app.settings.lease.get() / 2);
+    let most = if by_the_minute { HALF_SLACK } else { half_lease };
     worker.app.store.now().since(claimed.granted_at) > most
 }
 

@@ -465,7 +465,12 @@ pub async fn drained(server: &Server) {
             let ends = ["SUCCEEDED", "FAILED_TERMINAL", "CANCELLED"];
             let stuck =
                 data(&jobs).iter().find(|job| !ends.contains(&job["state"].as_str().expect("a state")));
-            panic!("{left:?} jobs and calls do not end, such as {stuck:?}");
+            let Some(job_id) = stuck.and_then(|job| job["job_id"].as_str()) else {
+                panic!("{left:?} jobs and calls do not end, none of the newest");
+            };
+            let why = server.get(&format!("/v1/jobs/{job_id}/explain")).await;
+            let attempts = server.get(&format!("/v1/jobs/{job_id}/attempts")).await;
+            panic!("{left:?} jobs and calls do not end, such as {stuck:?}, {why}, {attempts}");
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
