@@ -3,6 +3,7 @@
 
 mod database;
 mod leaders;
+mod limits;
 mod link;
 mod processes;
 mod races;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use forebay_core::fairness::Leaves;
 use forebay_core::grant::{Account, Reservation};
+use forebay_core::job::Job;
 use forebay_core::lifecycle::{self, Change, Refusal};
 use forebay_core::money::Price;
 use forebay_core::time::{Millis, Timestamp};
@@ -240,11 +241,22 @@ impl<'t, 'c> Round<'t, 'c> {
         Turn::Gone
     }
 
+    /// What stands in a lane was due once: where it is not, the clock has gone back, and nobody waits for the old time.
+    fn claimed(&self, job: &Job) -> Result<Change, Refusal> {
+        let (now, lease) = (self.tx.now, self.claim.lease);
+        match lifecycle::claim(job, now, lease) {
+            Err(Refusal::NotDue { .. }) => {
+                lifecycle::claim(&Job { available_at: now, ..job.clone() }, now, lease)
+            }
+            claimed => claimed,
+        }
+    }
+
     fn take_from(&mut self, lane: &mut Lane) -> Result<Took, StoreError> {
         let Some((head, key)) = lane.pop() else {
             return Ok(Took::Unread);
         };
-        let change = match lifecycle::claim(&head.record.job, self.tx.now, self.claim.lease) {
+        let change = match self.claimed(&head.record.job) {
             Ok(change) => change,
             Err(Refusal::PastDeadline { .. }) => return self.expire(&head.record),
             Err(refusal) => return Err(StoreError::Corrupt(format!("{}: {refusal}", head.record.id))),

@@ -170,6 +170,38 @@ pub async fn pages_hold_each_job_once_while_others_come(b: &Bundle) {
     assert_eq!(seen.into_iter().collect::<HashSet<_>>(), expected);
 }
 
+/// C39, F131: the same of those that are asked for, all of which were accepted in one moment.
+pub async fn pages_of_some_jobs_hold_each_once(b: &Bundle) {
+    let made = |nth: u64| NewJob {
+        task: if nth.is_multiple_of(2) { "even" } else { "odd" }.to_owned(),
+        metadata: nth.is_multiple_of(3).then(|| r#"{"order":"4711"}"#.to_owned()),
+        ..b.new_job()
+    };
+    b.accept_together((0..100).map(made).collect()).await;
+    b.wait(Millis::new(1));
+    b.accept_together((0..100).map(made).collect()).await;
+    let (now, any) = (b.now(), JobQuery::default);
+    for (query, jobs) in [
+        (JobQuery { state: Some(State::Ready), ..any() }, 200),
+        (JobQuery { task: Some("odd".to_owned()), ..any() }, 100),
+        (JobQuery { created_after: Some(now), ..any() }, 100),
+        (JobQuery { metadata: vec![("order".to_owned(), "4711".to_owned())], ..any() }, 68),
+    ] {
+        let expected = found(b, query.clone()).await;
+        let (mut before, mut seen) = (None, Vec::new());
+        loop {
+            let page = b.store().jobs(b.alpha, JobQuery { before, limit: 7, ..query.clone() }).await.unwrap();
+            seen.extend(page.jobs.into_iter().map(|record| record.id));
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!((seen.len(), &seen), (jobs, &expected), "{query:?}");
+        assert_eq!(seen.into_iter().collect::<HashSet<_>>().len(), jobs);
+    }
+}
+
 async fn found(b: &Bundle, query: JobQuery) -> Vec<JobId> {
     let query = JobQuery { limit: usize::MAX, ..query };
     b.store().jobs(b.alpha, query).await.unwrap().jobs.into_iter().map(|record| record.id).collect()

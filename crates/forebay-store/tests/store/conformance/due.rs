@@ -7,8 +7,9 @@ use forebay_core::review::ReviewDefault;
 use forebay_core::time::Millis;
 use forebay_store::record::{Actor, AuditAction, AuditQuery, NewDecision, NewReview, ReviewRefused, Verdict};
 
-use super::reviews::{actions, hold, in_review, in_review_as, of, reviewer};
-use crate::bundle::{Bundle, REVIEW_DUE, review_with};
+use super::decisions::decided;
+use super::reviews::{actions, ask_a_person, hold, in_review, in_review_as, of, reviewer};
+use crate::bundle::{Bundle, REVIEW_DUE, review, review_with};
 
 async fn due(b: &Bundle) -> Vec<JobId> {
     b.store().due_reviews(9).await.unwrap().into_iter().map(|review| review.job_id).collect()
@@ -98,4 +99,22 @@ pub async fn what_is_decided_is_not_due(b: &Bundle) {
     assert_eq!((due(b).await, b.store().count_overdue_reviews().await.unwrap()), (vec![], 0));
     assert!(!b.store().alert_review(job, 1).await.unwrap());
     assert_eq!(actions(b, job).await, [AuditAction::ReviewApprove]);
+}
+
+/// Whoever has seen that a review is due and then stood still, while it was decided and the job came back with another one.
+pub async fn what_was_seen_of_an_earlier_review_is_not_said_of_the_next(b: &Bundle) {
+    let job = with_default(b, ReviewDefault::Approve).await;
+    b.wait(REVIEW_DUE);
+    let seen = b.store().due_reviews(9).await.unwrap().remove(0);
+    let deadline = b.now().after(Millis::from_secs(900));
+    decided(b, job, Verdict::Rerun { step: b.new_step(), deadline }).await;
+    let late = || NewDecision { seen: seen.state_version, ..by_program(b, job, Verdict::Approve) };
+    assert!(b.store().decide_review(late()).await.unwrap().is_err(), "the job is at work again");
+    let claimed = b.claim_one().await;
+    ask_a_person(b, &claimed, review()).await;
+    let before = (b.job(job).await, of(b, job).await);
+    assert!(!b.store().alert_review(job, seen.generation).await.unwrap());
+    let refused = b.store().decide_review(late()).await.unwrap().unwrap_err();
+    assert!(matches!(refused, ReviewRefused::Rules(_)), "{refused:?}");
+    assert_eq!((b.job(job).await, of(b, job).await), before);
 }

@@ -8,6 +8,7 @@ pub mod batches;
 pub mod cancel;
 pub mod capacity;
 pub mod claim;
+pub mod clocks;
 pub mod datasets;
 pub mod decisions;
 pub mod documents;
@@ -96,6 +97,10 @@ macro_rules! cases {
                 the_reply_says_when_to_look_again,
                 whoever_waits_for_a_pool_is_told,
             }
+            clocks {
+                an_hour_ahead_and_back_ends_a_job_once,
+                an_hour_back_stops_nothing,
+            }
             standing {
                 a_job_is_accepted_and_claimed_by_one_commit,
                 the_next_step_is_claimed_as_the_last_one_is_committed,
@@ -121,6 +126,7 @@ macro_rules! cases {
                 a_single_job_waits_for_one_turn_of_each_other_tenant,
                 a_tenant_that_spreads_over_keys_gains_nothing,
                 a_tenant_that_spreads_over_tasks_gains_nothing,
+                a_tenant_that_spreads_over_ordering_keys_gains_nothing,
                 keys_of_a_tenant_take_turns,
                 the_turn_of_the_keys_goes_on_where_it_stopped,
                 the_tasks_of_a_key_are_one_queue,
@@ -201,6 +207,7 @@ macro_rules! cases {
                 a_class_for_persons_asks_one,
                 what_may_have_been_billed_goes_by_the_tasks_word,
                 attempts_are_counted_a_step,
+                keyed_jobs_that_are_ready_again_at_once_all_run,
             }
             upkeep {
                 an_extension_keeps_what_is_held,
@@ -218,6 +225,7 @@ macro_rules! cases {
                 permits_of_closed_attempts_come_back_with_their_lease,
                 permits_of_open_attempts_stay,
                 the_longest_lapsed_comes_first,
+                who_acts_late_on_what_was_seen_changes_nothing,
             }
             cancel {
                 a_waiting_job_is_cancelled,
@@ -292,6 +300,7 @@ macro_rules! cases {
                 a_key_of_nobody_is_refused,
                 whatever_is_anothers_is_absent,
                 pages_hold_each_job_once_while_others_come,
+                pages_of_some_jobs_hold_each_once,
                 jobs_are_found_by_state_task_and_time,
                 jobs_are_found_by_metadata,
                 the_queue_says_what_stands_in_the_way,
@@ -362,6 +371,7 @@ macro_rules! cases {
                 a_default_decision_waits_for_whoever_holds_the_review,
                 the_program_decides_as_anybody_does,
                 what_is_decided_is_not_due,
+                what_was_seen_of_an_earlier_review_is_not_said_of_the_next,
             }
             words {
                 an_event_of_a_newer_build_is_passed_on,

@@ -124,3 +124,42 @@ pub async fn attempts_are_counted_a_step(b: &Bundle) {
     let numbers: Vec<_> = b.attempts(job).await.iter().map(|tried| (tried.step, tried.number)).collect();
     assert_eq!(numbers, [(1, 1), (1, 2), (2, 1)]);
 }
+
+/// C04: they fail in the same way and are ready again at the same moment, while their callers ask for them once more.
+pub async fn keyed_jobs_that_are_ready_again_at_once_all_run(b: &Bundle) {
+    const JOBS: usize = 60;
+    let keyed = || (0..JOBS).map(|nth| b.keyed_job(&format!("order-{nth}"))).collect();
+    let accepted = b.accept_together(keyed()).await;
+    let mut jobs: Vec<_> = accepted.into_iter().map(|answer| answer.unwrap().job_id).collect();
+    jobs.sort();
+    for claimed in b.claim(JOBS).await {
+        assert_eq!(b.fail(&claimed, FailureClass::ProviderError).await, State::RetryScheduled);
+    }
+    b.wait_secs(1);
+    let claiming = async {
+        let mut again = Vec::new();
+        while again.len() < JOBS {
+            let some = b.claim(7).await;
+            assert!(!some.is_empty(), "{} of {JOBS} are ready again", again.len());
+            again.extend(some);
+        }
+        again
+    };
+    let (again, answers) = tokio::join!(claiming, b.accept_together(keyed()));
+    let mut replayed: Vec<_> = answers
+        .into_iter()
+        .map(|answer| answer.unwrap())
+        .map(|answer| answer.replayed.then_some(answer.job_id).expect("it is there already"))
+        .collect();
+    replayed.sort();
+    assert_eq!(replayed, jobs);
+    for claimed in &again {
+        assert_eq!(claimed.fence, 2);
+        b.succeed(claimed).await;
+    }
+    assert_eq!(
+        b.count(b.alpha, State::Succeeded).await,
+        JOBS as u64,
+        "none is thrown away, and no other came"
+    );
+}

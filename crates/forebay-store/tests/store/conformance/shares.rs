@@ -118,6 +118,16 @@ pub async fn a_tenant_that_spreads_over_tasks_gains_nothing(b: &Bundle) {
     }
 }
 
+/// C14, F115.
+pub async fn a_tenant_that_spreads_over_ordering_keys_gains_nothing(b: &Bundle) {
+    b.accept_together((0..60).map(|nth| b.ordered_job(&(nth % 40).to_string())).collect()).await;
+    b.accept_of(b.beta, 30).await;
+    for slots in [1, 12, 5] {
+        let served = served(b, 2, slots).await;
+        assert_eq!(count(&served, b.alpha), slots, "{served:?}");
+    }
+}
+
 /// Between keys it is jobs that are counted; one that spreads over tasks gains nothing either.
 pub async fn keys_of_a_tenant_take_turns(b: &Bundle) {
     let (one, other) = (key_of(b, b.alpha, None).await, key_of(b, b.alpha, None).await);

@@ -224,3 +224,29 @@ pub async fn the_longest_lapsed_comes_first(b: &Bundle) {
     let lapsed = b.store().lapsed(2).await.unwrap();
     assert_eq!((lapsed.len(), &lapsed[0].task[..], lapsed[0].revision), (2, "chat", 1));
 }
+
+/// Whoever has looked and then stood still: others have done it, or the job has gone on since.
+pub async fn who_acts_late_on_what_was_seen_changes_nothing(b: &Bundle) {
+    let soon = b.now().after(Millis::from_secs(100));
+    let (lapsed, overdue) = (b.accept_one().await, b.accept(NewJob { deadline: soon, ..b.new_job() }).await);
+    b.claim(2).await;
+    b.wait_secs(100);
+    let mut seen = (b.lapsed().await, b.store().overdue(9).await.unwrap());
+    seen.0.sort();
+    let mut both = vec![lapsed, overdue];
+    both.sort();
+    assert_eq!(seen, (both, vec![overdue]));
+    // Somebody else is faster, and a worker has the one job again, and a person the other one's work.
+    b.rescue(lapsed).await.unwrap();
+    b.store().expire(overdue).await.unwrap().unwrap();
+    b.wait_secs(60);
+    let claimed = b.claim_one().await;
+    let replay = b.store().replay(super::letters::replay_of(b, overdue)).await.unwrap().unwrap().job_id;
+    let before = (b.job(lapsed).await, b.job(overdue).await, b.job(replay).await);
+    for job in [lapsed, overdue] {
+        assert_eq!(b.rescue(job).await, None);
+        assert_eq!(b.store().expire(job).await.unwrap(), None);
+    }
+    assert_eq!((b.job(lapsed).await, b.job(overdue).await, b.job(replay).await), before);
+    b.succeed(&claimed).await;
+}
