@@ -197,6 +197,14 @@ CREATE TABLE inputs (
   body            BYTEA,                   -- the stored request, or null when it is in a blob
   blob            BYTEA,                   -- its digest in the blob store
   CHECK ((body IS NULL) <> (blob IS NULL))
+) WITH (
+  -- Written once, so that pages are filled. What is deleted goes at the old end, and new rows come at the other: a pass
+  -- after a small share of either is short, where the default (a fifth) reads millions of rows at a time and leaves
+  -- the pages of what was deleted unused until then.
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
+  autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_vacuum_insert_threshold = 10000,
+  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 500,
+  vacuum_truncate = off
 );
 -- Which jobs do the work of a failed one again.
 CREATE INDEX inputs_of_tenant ON inputs (tenant, job);
@@ -214,6 +222,12 @@ CREATE TABLE idempotency_keys (
   key         TEXT   COLLATE "C" NOT NULL,
   ended       TEXT,                        -- the state in which its job ended, where that was deleted since
   PRIMARY KEY (tenant, key)
+) WITH (
+  -- As inputs.
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
+  autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_vacuum_insert_threshold = 10000,
+  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 500,
+  vacuum_truncate = off
 );
 -- Those whose job is gone. The others go with their job.
 CREATE INDEX idempotency_keys_alone ON idempotency_keys (expires_at) WHERE ended IS NOT NULL;
@@ -234,6 +248,12 @@ CREATE TABLE steps (
   entry         BYTEA,                     -- the journal entry, or null when it is in a blob or there is none
   entry_blob    BYTEA,
   CONSTRAINT steps_of_job PRIMARY KEY (job, generation, number)
+) WITH (
+  -- As inputs.
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
+  autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_vacuum_insert_threshold = 10000,
+  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 500,
+  vacuum_truncate = off
 );
 CREATE INDEX steps_blob ON steps (entry_blob) WHERE entry_blob IS NOT NULL;
 
@@ -402,6 +422,12 @@ CREATE TABLE results (
   provenance  BYTEA   NOT NULL,            -- JSON
   CONSTRAINT results_of_job PRIMARY KEY (job, generation),
   CHECK ((output IS NULL) <> (output_blob IS NULL))
+) WITH (
+  -- As inputs.
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
+  autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_vacuum_insert_threshold = 10000,
+  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 500,
+  vacuum_truncate = off
 );
 CREATE INDEX results_blob ON results (output_blob) WHERE output_blob IS NOT NULL;
 
@@ -429,6 +455,12 @@ CREATE TABLE events (
   type          TEXT   NOT NULL,
   body          BYTEA  NOT NULL,           -- the CloudEvent, published as it is
   PRIMARY KEY (epoch, seq)
+) WITH (
+  -- As inputs.
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
+  autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_vacuum_insert_threshold = 10000,
+  autovacuum_analyze_scale_factor = 0.05, autovacuum_analyze_threshold = 500,
+  vacuum_truncate = off
 );
 -- Those of batches, which name them in their body only.
 CREATE INDEX events_of_batches ON events (tenant, at) WHERE job IS NULL;
