@@ -8,6 +8,7 @@
 //! * [`plan`]: what a job does next, from its task and its journal.
 //! * [`retry`]: when a failed step may be tried again, and what a provider's hint means.
 //! * [`grant`] and [`window`]: capacity and money, reserved at the claim and settled to what was used.
+//! * [`capacity`]: how much work fits below limits, and how long it takes.
 //! * [`fairness`]: whose turn it is in a pool, and how much one turn takes.
 //! * [`request`]: strict parsing, the normal form of a request, and its hash.
 //! * [`extract`]: what a model's answer about a document must pass before it may be called a success.
@@ -16,6 +17,7 @@
 //! * [`definition`]: tasks, models, pools, providers and policies, ready to use.
 
 pub mod attempt;
+pub mod capacity;
 pub mod dataset;
 pub mod definition;
 pub mod digest;

@@ -1,0 +1,9 @@
+//! How much work fits: calculated before it comes, and found out while it runs.
+//!
+//! * [`planner`]: from arrivals, service time, tokens and limits to capacity, workers and the time that a backlog takes.
+//! * [`course`]: how a backlog changes over time.
+//! * [`ratio`]: the exact numbers of both.
+
+pub mod course;
+pub mod planner;
+pub mod ratio;
