@@ -1,9 +1,11 @@
-//! How much work fits: calculated before it comes, and found out while it runs.
+//! How much work fits: calculated before it comes.
 //!
 //! * [`planner`]: from arrivals, service time, tokens and limits to capacity, workers and the time that a backlog takes.
 //! * [`course`]: how a backlog changes over time.
 //! * [`ratio`]: the exact numbers of both.
+//! * [`calibration`]: how far estimates of tokens are off.
 
+pub mod calibration;
 pub mod course;
 pub mod planner;
 pub mod ratio;
