@@ -49,6 +49,10 @@ pub struct Usage {
     /// Of those, tokens that the provider read from its cache.
     #[serde(default)]
     pub cached_input_tokens: u64,
+    /// Of those, tokens that the provider wrote to its cache for later calls. No price of their own yet: they
+    /// cost what input costs.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
     /// Tokens generated, reasoning included; 0 for embeddings.
     pub output_tokens: u64,
     /// Of those, tokens of reasoning that the answer does not show.

@@ -52,12 +52,44 @@ impl Default for Retention {
 pub struct Provider {
     /// Its name in the definitions.
     pub name: String,
+    /// Whose interface it has. Default: what [`ProviderKind::of_host`] says of its address.
+    pub kind: ProviderKind,
     /// The address up to and including the version, without a slash at its end: `https://api.openai.com/v1`.
     pub base_url: String,
     /// Where the key comes from; absent for servers that want none.
     pub credential: Option<Credential>,
     /// How long each part of a call may take.
     pub deadlines: Deadlines,
+}
+
+/// Whose interface a provider has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderKind {
+    /// OpenAI's own service.
+    Openai,
+    /// Azure OpenAI by its `/openai/v1` address.
+    Azure,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// A vLLM server.
+    Vllm,
+    /// A llama.cpp server.
+    LlamaCpp,
+    /// Any other server that understands OpenAI's chat completions.
+    Compatible,
+}
+
+impl ProviderKind {
+    /// The kind that a host is known to be; [`ProviderKind::Compatible`] for all others.
+    pub fn of_host(host: &str) -> ProviderKind {
+        match host {
+            "api.openai.com" => ProviderKind::Openai,
+            "api.anthropic.com" => ProviderKind::Anthropic,
+            azure if azure.ends_with(".openai.azure.com") => ProviderKind::Azure,
+            _ => ProviderKind::Compatible,
+        }
+    }
 }
 
 /// Where a secret is found when it is needed; never the secret itself.
@@ -127,8 +159,10 @@ impl PoolLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Endpoint {
-    /// Chat completions.
+    /// Chat completions, or what takes their place at a provider of another kind.
     Chat,
+    /// OpenAI's Responses; for tasks the same as chat.
+    Responses,
     /// Embeddings.
     Embeddings,
 }

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn cost_adds_input_cached_and_output() {
         let usage =
-            Usage { input_tokens: 1_000, cached_input_tokens: 400, output_tokens: 200, reasoning_tokens: 0 };
+            Usage { input_tokens: 1_000, cached_input_tokens: 400, output_tokens: 200, ..Usage::default() };
         assert_eq!(PRICE.cost(&usage), Micros(90 + 30 + 120));
     }
 

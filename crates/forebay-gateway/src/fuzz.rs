@@ -87,12 +87,12 @@ fn check(reading: Reading, came: &[u8]) {
 #[test]
 fn an_answer_is_whole_only_when_it_says_so() {
     harness::run("chat", &WORDS, |bytes| {
-        let mut whole = reader(&chat());
+        let mut whole = reader(&chat(), forebay_core::definition::ProviderKind::Compatible);
         if whole.document(bytes).is_ok() {
             check(whole.finish(), bytes);
         }
         let (events, _) = parsed(bytes, usize::MAX, &mut Random::new(0, 0));
-        let mut stream = reader(&chat());
+        let mut stream = reader(&chat(), forebay_core::definition::ProviderKind::Compatible);
         if events.iter().all(|event| matches!(stream.event(event), Ok(Flow::More))) {
             check(stream.finish(), bytes);
         }

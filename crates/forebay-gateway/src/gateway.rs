@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use forebay_core::attempt::Outcome;
-use forebay_core::definition::Deadlines;
+use forebay_core::definition::{Deadlines, ProviderKind};
 use forebay_core::failure::FailureClass;
 use forebay_core::id::AttemptId;
 use forebay_core::time::Timestamp;
 use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
 use reqwest::{Client, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -22,6 +22,9 @@ use crate::wire;
 
 /// Tells the provider which attempt a call belongs to.
 const ATTEMPT_HEADER: &str = "x-forebay-attempt";
+
+/// The version of Anthropic's interface that requests are written in; the only one there has been since 2023.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// Idle connections are closed before the shortest usual patience of servers (uvicorn, which vLLM runs on,
 /// closes after 5 s): a connection that the server closes just as a request is written costs an attempt whose
@@ -89,7 +92,7 @@ impl Gateway {
         now: Timestamp,
     ) -> Report {
         let mut exchange = Exchange::start(deadlines, now);
-        let mut reader = wire::reader(&call);
+        let mut reader = wire::reader(&call, target.kind);
         let request = self.prepare(target, &call, attempt_id, &exchange);
         // As bytes it is enough: thousands of calls may wait for their answers at the same time.
         drop(call);
@@ -123,9 +126,12 @@ impl Gateway {
         exchange: &Exchange,
     ) -> Result<reqwest::RequestBuilder, Failed> {
         let base = base_url(&target.base_url)?;
-        let request = wire::encode(call, &base);
+        let request = wire::encode(call, target.kind)?;
         let url = format!("{}{}", base.as_str().trim_end_matches('/'), request.path);
-        let headers = headers(target.api_key.as_ref(), attempt_id)?;
+        let mut headers = headers(target)?;
+        if let Ok(id) = HeaderValue::try_from(attempt_id.to_string()) {
+            headers.insert(ATTEMPT_HEADER, id);
+        }
         Ok(self.client.post(url).headers(headers).body(exchange.body(request.body)))
     }
 }
@@ -149,7 +155,8 @@ fn base_url(text: &str) -> Result<Url, Failed> {
     Ok(url)
 }
 
-fn headers(api_key: Option<&SecretString>, attempt_id: AttemptId) -> Result<HeaderMap, Failed> {
+/// The headers of every request to this provider.
+fn headers(target: &Target) -> Result<HeaderMap, Failed> {
     let mut headers = HeaderMap::new();
     let agent = concat!("forebay/", env!("CARGO_PKG_VERSION"));
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));
@@ -157,17 +164,27 @@ fn headers(api_key: Option<&SecretString>, attempt_id: AttemptId) -> Result<Head
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
     // A compressed answer would have to be bounded twice; it is refused instead.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    if let Ok(id) = HeaderValue::try_from(attempt_id.to_string()) {
-        headers.insert(ATTEMPT_HEADER, id);
+    if target.kind == ProviderKind::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
     }
-    if let Some(key) = api_key {
-        let mut bearer = HeaderValue::try_from(format!("Bearer {}", key.expose_secret())).map_err(|_| {
+    if let Some(key) = &target.api_key {
+        let (name, value) = credential(target.kind, key.expose_secret());
+        let mut value = HeaderValue::try_from(value).map_err(|_| {
             Failed::before_send(FailureClass::Auth, "the key has characters that no HTTP header may have")
         })?;
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
+        value.set_sensitive(true);
+        headers.insert(name, value);
     }
     Ok(headers)
+}
+
+/// The header that carries a key.
+fn credential(kind: ProviderKind, key: &str) -> (HeaderName, String) {
+    match kind {
+        ProviderKind::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        ProviderKind::Azure => (HeaderName::from_static("api-key"), key.to_owned()),
+        _ => (AUTHORIZATION, format!("Bearer {key}")),
+    }
 }
 
 /// Some servers repeat the key in the message that refuses it.
@@ -204,11 +221,33 @@ mod tests {
         assert!(base_url("https://localhost/v1/").is_ok());
     }
 
+    fn target(kind: ProviderKind, key: &str) -> Target {
+        let base_url = "http://localhost/v1".to_owned();
+        Target { provider: "p".to_owned(), kind, base_url, api_key: Some(SecretString::from(key)) }
+    }
+
+    #[test]
+    fn each_kind_carries_the_key_in_its_own_header() {
+        for (kind, name, value) in [
+            (ProviderKind::Openai, "authorization", "Bearer sk-1"),
+            (ProviderKind::LlamaCpp, "authorization", "Bearer sk-1"),
+            (ProviderKind::Azure, "api-key", "sk-1"),
+            (ProviderKind::Anthropic, "x-api-key", "sk-1"),
+        ] {
+            let headers = headers(&target(kind, "sk-1")).unwrap();
+            let keys = ["authorization", "api-key", "x-api-key"].map(|name| (name, headers.get(name)));
+            let found: Vec<_> = keys.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+            assert_eq!(found, [(name, &HeaderValue::from_static(value))], "{kind:?}");
+            assert!(found[0].1.is_sensitive());
+            let version = headers.contains_key("anthropic-version");
+            assert_eq!(version, kind == ProviderKind::Anthropic);
+        }
+    }
+
     #[test]
     fn a_key_that_no_header_can_carry_is_not_sent() {
-        let key = SecretString::from("sk-1\n2");
-        let id = AttemptId::new(Timestamp::from_millis(0), [1; 10]);
-        let failed = headers(Some(&key), id).unwrap_err();
+        let target = target(ProviderKind::Openai, "sk-1\n2");
+        let failed = headers(&target).unwrap_err();
         assert_eq!((failed.outcome, failed.failure.class), (Outcome::FailedBeforeSend, FailureClass::Auth));
     }
 

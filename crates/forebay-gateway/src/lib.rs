@@ -5,10 +5,12 @@
 //! back. Nothing is decided here about retries, and nothing is ever sent twice.
 //!
 //! * [`Gateway`] makes the call; `exchange.rs` reads the answer within the deadlines of `deadline.rs`.
-//! * `sse.rs` cuts a stream into events; `wire.rs` is the seam behind which a provider's format stands, and
-//!   `openai` is the one format so far.
+//! * `sse.rs` cuts a stream into events; `wire.rs` is the seam behind which the formats stand: `openai` (chat
+//!   completions and embeddings, as many servers have them), `responses` and `anthropic`. `said.rs` is what
+//!   their answers have in common, `schema.rs` what a provider takes of a JSON Schema.
 //! * `provider_error.rs` finds out what an error answer means, whichever provider wrote it.
 
+mod anthropic;
 mod call;
 mod deadline;
 mod exchange;
@@ -20,6 +22,9 @@ mod openai;
 mod outgoing;
 mod provider_error;
 mod report;
+mod responses;
+mod said;
+mod schema;
 mod sse;
 mod tls;
 mod wire;

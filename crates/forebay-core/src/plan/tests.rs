@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::definition::{
-    AtBudget, Deadlines, Endpoint, Extraction, Model, OnUnknown, Pool, PoolLimits, Provider, StructuredOutput,
+    AtBudget, Deadlines, Endpoint, Extraction, Model, OnUnknown, Pool, PoolLimits, Provider, ProviderKind,
+    StructuredOutput,
 };
 use crate::digest::Digest;
 use crate::extract::{Policy, References, Schema, evaluate};
@@ -21,6 +22,7 @@ const DOCUMENT: &str = "Acme Tools\nAmount due: 24.00\n";
 fn task(kind: TaskKind) -> Task {
     let provider = Provider {
         name: "p".to_owned(),
+        kind: ProviderKind::Compatible,
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         credential: None,
         deadlines: Deadlines::default(),

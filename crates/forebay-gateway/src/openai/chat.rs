@@ -1,13 +1,11 @@
 //! What the answer of a chat completion says, streamed or whole.
 
-use forebay_core::attempt::Usage;
 use forebay_core::failure::FailureClass;
 use serde_json::Value;
 
-use super::{model_of, parse_document, usage};
+use super::usage;
 use crate::failed::Failed;
-use crate::provider_error::{self, ProviderError};
-use crate::report::Answer;
+use crate::said::{Said, model_of, parse_document, parse_event, useless};
 use crate::sse::Event;
 use crate::wire::{Flow, Reader, Reading};
 
@@ -16,28 +14,14 @@ const DONE: &str = "[DONE]";
 
 /// An answer so far.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
-    text: String,
-    refusal: String,
-    /// The name of the tool that the model wants called; empty if it gave none.
-    tool: Option<String>,
-    finish_reason: Option<String>,
-    usage: Option<Usage>,
-    model: Option<String>,
-}
+pub(super) struct Draft(Said);
 
 impl Reader for Draft {
     fn event(&mut self, event: &Event) -> Result<Flow, Failed> {
         if event.data.trim() == DONE {
             return Ok(Flow::Done);
         }
-        let chunk: Value = serde_json::from_str(&event.data)
-            .map_err(|error| broken(&format!("an event of the stream is not JSON: {error}")))?;
-        if event.name == "error" || provider_error::is_error(&chunk) {
-            let error = ProviderError::from_json(&chunk);
-            return Err(broken("an error in mid-stream").saying(&error.message).with_hint(error.hint));
-        }
-        self.absorb(&chunk, "delta");
+        self.absorb(&parse_event(event)?, "delta");
         Ok(Flow::More)
     }
 
@@ -51,81 +35,28 @@ impl Reader for Draft {
     }
 
     fn finish(self: Box<Self>) -> Reading {
-        let answer = self.verdict();
-        let text = [self.text, self.refusal].into_iter().find(|text| !text.is_empty());
-        Reading { answer, text, usage: self.usage, model: self.model }
+        self.0.finish()
     }
 }
 
 impl Draft {
     /// Takes in a chunk, whose text stands in `delta`, or a whole answer, whose text stands in `message`.
     fn absorb(&mut self, body: &Value, part: &str) {
-        self.model = model_of(body).or(self.model.take());
-        self.usage = usage::of_chat(&body["usage"]).or(self.usage);
+        let Draft(so_far) = self;
+        so_far.model = model_of(body).or(so_far.model.take());
+        so_far.usage = usage::of_chat(&body["usage"]).or(so_far.usage);
         let Some(choice) = first_choice(body) else { return };
         let said = &choice[part];
-        push_text(&mut self.text, &said["content"]);
-        push_text(&mut self.refusal, &said["refusal"]);
+        push_text(&mut so_far.text, &said["content"]);
+        push_text(&mut so_far.refusal, &said["refusal"]);
         if let Some(call) = tool_call(said) {
             let name = call["function"]["name"].as_str().or(call["name"].as_str());
-            self.tool.get_or_insert_default().push_str(name.unwrap_or_default());
+            so_far.tool.get_or_insert_default().push_str(name.unwrap_or_default());
         }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
-            self.finish_reason = Some(reason.to_owned());
+            so_far.finish_reason = Some(reason.to_owned());
         }
     }
-
-    /// Whether this is an answer. Only a reason that is known to mean completeness makes it one.
-    fn verdict(&self) -> Result<Answer, Failed> {
-        let Some(reason) = &self.finish_reason else {
-            return Err(broken("the answer ended without saying that it is complete"));
-        };
-        match reason.as_str() {
-            "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
-                Err(useless(FailureClass::Truncated, &format!("the model stopped at its limit ({reason})")))
-            }
-            "content_filter" => {
-                Err(useless(FailureClass::ContentFiltered, "the provider's content filter cut the answer"))
-            }
-            _ if !self.refusal.is_empty() => Err(refused(&self.refusal)),
-            "refusal" => Err(refused(&self.text)),
-            "tool_calls" | "function_call" | "tool_use" => Err(self.unwanted_tool()),
-            _ if self.tool.is_some() => Err(self.unwanted_tool()),
-            "stop" | "stop_sequence" | "end_turn" | "eos" | "eos_token" => self.complete(reason),
-            _ => Err(useless(
-                FailureClass::ProviderError,
-                "the model stopped for a reason that is not known here",
-            )
-            .saying(reason)),
-        }
-    }
-
-    fn complete(&self, reason: &str) -> Result<Answer, Failed> {
-        if self.text.trim().is_empty() {
-            return Err(useless(FailureClass::InvalidOutput, "the answer is empty"));
-        }
-        Ok(Answer::Chat { text: self.text.clone(), finish_reason: reason.to_owned() })
-    }
-
-    fn unwanted_tool(&self) -> Failed {
-        let name = self.tool.as_deref().unwrap_or_default();
-        useless(FailureClass::InvalidOutput, "the model wants a tool called; this call takes only text")
-            .saying(format!("`{name}`"))
-    }
-}
-
-/// The provider answered, but not with what was asked for.
-fn useless(class: FailureClass, message: &str) -> Failed {
-    Failed::after_send(class, message)
-}
-
-fn refused(words: &str) -> Failed {
-    useless(FailureClass::Refused, "the model refused").saying(words)
-}
-
-/// The answer broke off, so nobody knows what the provider counts.
-fn broken(message: &str) -> Failed {
-    Failed::unknown(FailureClass::StreamBroken, message)
 }
 
 /// The choice with index 0; one is all that is ever asked for.
@@ -155,6 +86,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::report::Answer;
 
     fn choice(delta: Value, finish_reason: Value) -> Value {
         json!({"model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})

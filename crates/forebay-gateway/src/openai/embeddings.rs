@@ -6,9 +6,10 @@ use forebay_core::attempt::Usage;
 use forebay_core::failure::FailureClass;
 use serde_json::Value;
 
-use super::{model_of, parse_document, usage};
+use super::usage;
 use crate::failed::Failed;
 use crate::report::Answer;
+use crate::said::{model_of, parse_document};
 use crate::sse::Event;
 use crate::wire::{Flow, Reader, Reading};
 

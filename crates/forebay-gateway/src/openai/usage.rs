@@ -3,8 +3,7 @@
 use forebay_core::attempt::Usage;
 use serde_json::Value;
 
-/// More tokens than any call can use; a larger number is a fault of the provider's and counts as none.
-const MOST_TOKENS: u64 = 1_000_000_000;
+use crate::said::{believable, tokens};
 
 /// The usage of a chat completion; `None` when it is missing, all zero, or not believable.
 ///
@@ -23,10 +22,11 @@ pub(super) fn of_chat(usage: &Value) -> Option<Usage> {
         (None, Some(output), Some(total)) => (total.checked_sub(output)?, output),
         _ => return None,
     };
-    let cached = tokens(&usage["prompt_tokens_details"]["cached_tokens"]).unwrap_or(0);
+    let detail = |name: &str| tokens(&usage["prompt_tokens_details"][name]).unwrap_or(0);
     believable(Usage {
         input_tokens: input,
-        cached_input_tokens: cached.min(input),
+        cached_input_tokens: detail("cached_tokens").min(input),
+        cache_write_tokens: detail("cache_write_tokens").min(input),
         output_tokens: output,
         reasoning_tokens: reasoning.min(output),
     })
@@ -36,15 +36,6 @@ pub(super) fn of_chat(usage: &Value) -> Option<Usage> {
 pub(super) fn of_embeddings(usage: &Value) -> Option<Usage> {
     let input_tokens = tokens(&usage["prompt_tokens"]).or_else(|| tokens(&usage["total_tokens"]))?;
     believable(Usage { input_tokens, ..Usage::default() })
-}
-
-fn tokens(value: &Value) -> Option<u64> {
-    value.as_u64().filter(|count| *count <= MOST_TOKENS)
-}
-
-/// Some servers send zeros where they don't know.
-fn believable(usage: Usage) -> Option<Usage> {
-    (usage.total() > 0).then_some(usage)
 }
 
 #[cfg(test)]
@@ -59,6 +50,7 @@ mod tests {
             cached_input_tokens: cached,
             output_tokens: output,
             reasoning_tokens: reasoning,
+            ..Usage::default()
         })
     }
 

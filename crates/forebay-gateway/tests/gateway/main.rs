@@ -5,13 +5,15 @@ mod connections;
 mod deadlines;
 mod documents;
 mod errors;
+mod kinds;
 mod limits;
 mod provider;
+mod real;
 mod secrets;
 mod streams;
 
 use forebay_core::attempt::Outcome;
-use forebay_core::definition::Deadlines;
+use forebay_core::definition::{Deadlines, ProviderKind};
 use forebay_core::failure::FailureClass;
 use forebay_core::id::AttemptId;
 use forebay_core::time::{Millis, Timestamp};
@@ -27,7 +29,12 @@ const KEY: &str = "sk-test-0123456789";
 
 fn target(base_url: &str) -> Target {
     let api_key = Some(SecretString::from(KEY));
-    Target { provider: "stub".to_owned(), base_url: base_url.to_owned(), api_key }
+    Target {
+        provider: "stub".to_owned(),
+        kind: ProviderKind::Compatible,
+        base_url: base_url.to_owned(),
+        api_key,
+    }
 }
 
 fn chat() -> Call {

@@ -44,7 +44,7 @@ async fn a_whole_stream_is_a_success() {
     let report = chat_by(whole()).await;
     assert_eq!(report.outcome, Outcome::Succeeded);
     assert_eq!(text(&report), "Grüße 🦀");
-    let usage = Usage { input_tokens: 9, cached_input_tokens: 4, output_tokens: 2, reasoning_tokens: 0 };
+    let usage = Usage { input_tokens: 9, cached_input_tokens: 4, output_tokens: 2, ..Usage::default() };
     assert_eq!(report.usage, Some(usage));
     assert_eq!(report.model.as_deref(), Some("m-1-2026"));
     assert_eq!(report.partial, None);

@@ -108,6 +108,7 @@ fn reported(c: &mut Columns<'_>) -> Result<Option<Usage>, StoreError> {
         cached_input_tokens: cached.unwrap_or_default(),
         output_tokens: output.unwrap_or_default(),
         reasoning_tokens: reasoning.unwrap_or_default(),
+        ..Usage::default()
     }))
 }
 

@@ -127,7 +127,7 @@ fn pool<'r>(active: &'r Revision, task: &Task, submission: &Submission) -> Resul
 fn check_input(task: &Task, submission: &Submission) -> Result<(), Refused> {
     let takes = match (&task.kind, task.model.endpoint) {
         (TaskKind::Extract(_), _) => "`document` or `text`",
-        (TaskKind::Llm { .. }, Endpoint::Chat) => "`messages` or `prompt`",
+        (TaskKind::Llm { .. }, Endpoint::Chat | Endpoint::Responses) => "`messages` or `prompt`",
         (TaskKind::Llm { .. }, Endpoint::Embeddings) => "`embed`",
     };
     let embeds = matches!(submission.input, Input::Embed(_));

@@ -1,6 +1,6 @@
 //! Models.
 
-use forebay_core::definition::{Endpoint, Model, Pool};
+use forebay_core::definition::{Endpoint, Model, Pool, ProviderKind, StructuredOutput};
 use forebay_core::money::{Micros, Price};
 
 use super::fault::Faults;
@@ -15,6 +15,11 @@ pub(super) fn models(faults: &mut Faults<'_>, pools: &Section<Pool>) -> Section<
         faults.when(empty, &within(path, "provider_model"), "the provider's name of the model is missing");
         check_tokens(faults, path, &written);
         check_endpoint(faults, path, &written);
+        match pool.as_ref().map(|pool| pool.provider.kind) {
+            Some(ProviderKind::Anthropic) => check_anthropic(faults, path, &written),
+            Some(ProviderKind::LlamaCpp) => check_llama_cpp(faults, path, &written),
+            _ => {}
+        }
         let price = price(&written);
         Some(Model {
             name: path[1].to_owned(),
@@ -53,7 +58,7 @@ fn check_endpoint(faults: &mut Faults<'_>, path: &[&str], written: &written::Mod
     let price = within(path, "output_micros_per_mtok");
     let structured = within(path, "structured_output");
     match written.endpoint {
-        Endpoint::Chat => {
+        Endpoint::Chat | Endpoint::Responses => {
             let missing = written.max_output_tokens.unwrap_or_default() == 0;
             faults.when(missing, &output, "a chat model needs the most tokens that an answer may have");
             let missing = written.output_micros_per_mtok.is_none();
@@ -72,4 +77,23 @@ fn check_endpoint(faults: &mut Faults<'_>, path: &[&str], written: &written::Mod
             faults.when(given, &structured, "an embeddings model answers without JSON; leave it out");
         }
     }
+}
+
+/// What Anthropic has no way to do.
+fn check_anthropic(faults: &mut Faults<'_>, path: &[&str], written: &written::Model) {
+    let endpoint = within(path, "endpoint");
+    let message = "Anthropic makes no embeddings; take another provider's model";
+    faults.when(written.endpoint == Endpoint::Embeddings, &endpoint, message);
+    let message = "Anthropic has no Responses; its Messages are \"chat\"";
+    faults.when(written.endpoint == Endpoint::Responses, &endpoint, message);
+    let plain = written.structured_output == Some(StructuredOutput::JsonObject);
+    let message = "Anthropic has no plain JSON mode; write \"json_schema\" or \"none\"";
+    faults.when(plain, &within(path, "structured_output"), message);
+}
+
+/// What llama.cpp has, but in a way that would not be noticed.
+fn check_llama_cpp(faults: &mut Faults<'_>, path: &[&str], written: &written::Model) {
+    let responses = written.endpoint == Endpoint::Responses;
+    let message = "llama.cpp's Responses ignore the schema and call a cut answer complete; write \"chat\"";
+    faults.when(responses, &within(path, "endpoint"), message);
 }

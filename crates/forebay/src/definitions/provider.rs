@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_core::definition::{Credential, Deadlines, Pool, PoolLimits, Provider};
+use forebay_core::definition::{Credential, Deadlines, Pool, PoolLimits, Provider, ProviderKind};
 use forebay_core::time::Millis;
 
 use super::fault::Faults;
@@ -14,9 +14,10 @@ pub(super) fn providers(faults: &mut Faults<'_>, variables: Variables<'_>) -> Se
     section(faults, "providers", |faults, path, written: written::Provider| {
         let name = path[1].to_owned();
         let base_url = base_url(faults, path, &written, variables);
+        let kind = kind(faults, path, &written, &base_url);
         let deadlines = deadlines(faults, path, &written);
         let credential = credential(faults, path, written);
-        Some(Provider { name, base_url, credential, deadlines })
+        Some(Provider { name, kind, base_url, credential, deadlines })
     })
 }
 
@@ -42,6 +43,22 @@ fn base_url(
     }
     let url = from_variable.as_deref().unwrap_or(&written.base_url);
     url.trim_end_matches('/').to_owned()
+}
+
+/// What is written, or what the host is known to be. A host that is known is of no other kind.
+fn kind(faults: &mut Faults<'_>, path: &[&str], written: &written::Provider, base_url: &str) -> ProviderKind {
+    let (_, rest) = base_url.split_once("://").unwrap_or_default();
+    let host = rest.split(['/', ':']).next().unwrap_or_default();
+    let known = ProviderKind::of_host(host);
+    let kind = written.kind.unwrap_or(known);
+    // Anthropic speaks OpenAI's chat completions, too.
+    let fits = known == ProviderKind::Compatible || kind == known || kind == ProviderKind::Compatible;
+    let message = format!("{host} is of another kind; leave this out");
+    faults.when(!fits, &within(path, "kind"), message);
+    let odd = known == ProviderKind::Azure && !rest.ends_with("/openai/v1");
+    let message = "Azure's address ends with /openai/v1: https://NAME.openai.azure.com/openai/v1";
+    faults.when(odd, &within(path, "base_url"), message);
+    kind
 }
 
 /// What is wrong with an address. The gateway parses it for good; this finds what people do write.

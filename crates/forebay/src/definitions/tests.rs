@@ -43,6 +43,45 @@ fn in_memory(files: &[(&str, &str)]) -> impl Fn(&str) -> io::Result<String> + us
 }
 
 #[test]
+fn kinds_are_written_or_known_by_the_host() {
+    use forebay_core::definition::ProviderKind as K;
+    let line = "base_url = \"http://127.0.0.1:7121/v1\"";
+    for (written, kind) in [
+        (line, K::Compatible),
+        ("base_url = \"https://api.openai.com/v1\"", K::Openai),
+        ("base_url = \"https://acme.openai.azure.com/openai/v1\"", K::Azure),
+        ("base_url = \"http://127.0.0.1:7121/v1\"\nkind = \"llama_cpp\"", K::LlamaCpp),
+        ("base_url = \"http://127.0.0.1:7121/v1\"\nkind = \"vllm\"", K::Vllm),
+        ("base_url = \"https://api.openai.com/v1\"\nkind = \"compatible\"", K::Compatible),
+    ] {
+        assert_eq!(loaded(&base_with(line, written)).providers["sim"].kind, kind, "{written}");
+    }
+}
+
+#[test]
+fn what_a_kind_has_no_way_to_do_is_refused() {
+    let line = "base_url = \"http://127.0.0.1:7121/v1\"";
+    let anthropic = base_with(line, &format!("{line}\nkind = \"anthropic\""));
+    let faults = load_alone(&anthropic).map(|_| ()).unwrap_err();
+    let keys: Vec<_> = faults.iter().map(|fault| fault.key.as_str()).collect();
+    assert_eq!(keys, ["models.vectors.endpoint"], "{}", said(&faults));
+    let plain = "structured_output = \"none\"";
+    for (member, message) in [
+        ("endpoint = \"responses\"", "Anthropic has no Responses; its Messages are \"chat\""),
+        (
+            "structured_output = \"json_object\"",
+            "Anthropic has no plain JSON mode; write \"json_schema\" or \"none\"",
+        ),
+    ] {
+        let faults = load_alone(&anthropic.replace(plain, member)).map(|_| ()).unwrap_err();
+        assert!(said(&faults).contains(message), "{}", said(&faults));
+    }
+    let llama = base_with(line, &format!("{line}\nkind = \"llama_cpp\""));
+    let faults = load_alone(&llama.replace(plain, "endpoint = \"responses\"")).map(|_| ()).unwrap_err();
+    assert!(said(&faults).contains("ignore the schema"), "{}", said(&faults));
+}
+
+#[test]
 fn the_base_is_ready_to_use() {
     let definitions = loaded(BASE);
     let invoice = &definitions.tasks["invoice"];

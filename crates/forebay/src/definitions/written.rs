@@ -1,7 +1,7 @@
 //! Definitions as they are written. Every member is explained in `defaults/definitions.toml`, which a test
 //! compares with what is read here.
 
-use forebay_core::definition::{AtBudget, Endpoint, OnFailure, OnUnknown, StructuredOutput};
+use forebay_core::definition::{AtBudget, Endpoint, OnFailure, OnUnknown, ProviderKind, StructuredOutput};
 use forebay_core::review::ReviewDefault;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Provider {
+    pub(super) kind: Option<ProviderKind>,
     pub(super) base_url: String,
     pub(super) base_url_env: Option<String>,
     pub(super) api_key_env: Option<String>,

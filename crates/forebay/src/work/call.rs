@@ -1,7 +1,7 @@
 //! The call itself: to whom, with what, and for how long.
 
 use forebay_core::attempt::{AttemptFailure, Outcome};
-use forebay_core::definition::{Deadlines, Provider, StructuredOutput, TaskKind};
+use forebay_core::definition::{Deadlines, Endpoint, Provider, StructuredOutput, TaskKind};
 use forebay_core::failure::FailureClass;
 use forebay_core::plan::ModelRequest;
 use forebay_core::plan::extract::answer_schema;
@@ -37,7 +37,12 @@ pub(super) async fn make(
 
 fn target(provider: &Provider) -> Result<Target, String> {
     let api_key = provider.credential.as_ref().map(secret).transpose()?;
-    Ok(Target { provider: provider.name.clone(), base_url: provider.base_url.clone(), api_key })
+    Ok(Target {
+        provider: provider.name.clone(),
+        kind: provider.kind,
+        base_url: provider.base_url.clone(),
+        api_key,
+    })
 }
 
 fn not_called(message: String) -> Report {
@@ -64,13 +69,19 @@ fn deadlines(worker: &Worker, prepared: &Prepared) -> Deadlines {
 fn call(prepared: &Prepared, composed: ModelRequest) -> Call {
     let model = prepared.task.model.provider_model.clone();
     match composed {
-        ModelRequest::Chat { messages, params, max_output_tokens } => Call::Chat(ChatCall {
-            model,
-            messages: Value::Array(messages),
-            params,
-            max_output_tokens: Some(max_output_tokens),
-            response_format: response_format(prepared),
-        }),
+        ModelRequest::Chat { messages, params, max_output_tokens } => {
+            let call = ChatCall {
+                model,
+                messages: Value::Array(messages),
+                params,
+                max_output_tokens: Some(max_output_tokens),
+                response_format: response_format(prepared),
+            };
+            match prepared.task.model.endpoint {
+                Endpoint::Responses => Call::Responses(call),
+                Endpoint::Chat | Endpoint::Embeddings => Call::Chat(call),
+            }
+        }
         ModelRequest::Embeddings { inputs, params } => {
             Call::Embeddings(EmbeddingsCall { model, inputs, params })
         }

@@ -109,7 +109,7 @@ fn faults_inside_texts_have_their_place_in_the_text_or_in_its_file() {
 }
 
 /// A line of the base, what stands there instead, and all that is said about it.
-pub(crate) const CASES: [(&str, &str, &str); 75] = [
+pub(crate) const CASES: [(&str, &str, &str); 77] = [
     ("[providers.sim]", "[providers.sim", "line 3, column 15: not TOML: unclosed table, expected `]`"),
     ("total_ms = 30000", "total_ms = 30000\ntotal_ms = 30000", "line 8, column 1: not TOML: duplicate key"),
     (
@@ -131,12 +131,22 @@ pub(crate) const CASES: [(&str, &str, &str); 75] = [
     (
         r#"api_key_env = "SIM_KEY""#,
         r#"api_key = "sk-1""#,
-        "providers.sim.api_key at line 5: there is no member `api_key`; it has to be one of `base_url`, `base_url_env`, `api_key_env`, `api_key_file`, `connect_ms`, `first_byte_ms`, `idle_ms`, `total_ms`",
+        "providers.sim.api_key at line 5: there is no member `api_key`; it has to be one of `kind`, `base_url`, `base_url_env`, `api_key_env`, `api_key_file`, `connect_ms`, `first_byte_ms`, `idle_ms`, `total_ms`",
     ),
     (
         r#"api_key_env = "SIM_KEY""#,
         "api_key_env = \"SIM_KEY\"\napi_key_file = \"/run/key\"",
         "providers.sim.api_key_file at line 6: give api_key_env or api_key_file, not both",
+    ),
+    (
+        r#"base_url = "http://127.0.0.1:7121/v1""#,
+        "base_url = \"https://api.anthropic.com/v1\"\nkind = \"openai\"",
+        r#"providers.sim.kind = "openai" at line 5: api.anthropic.com is of another kind; leave this out"#,
+    ),
+    (
+        r#"base_url = "http://127.0.0.1:7121/v1""#,
+        r#"base_url = "https://acme.openai.azure.com/openai""#,
+        r#"providers.sim.base_url = "https://acme.openai.azure.com/openai" at line 4: Azure's address ends with /openai/v1: https://NAME.openai.azure.com/openai/v1"#,
     ),
     (
         r#"base_url = "http://127.0.0.1:7121/v1""#,

@@ -82,7 +82,7 @@ fn input_schema(task: &definition::Task) -> Value {
             let text = json!({"type": "string"});
             json!([only("embed", &json!({"anyOf": [text, {"type": "array", "items": text}]}))])
         }
-        (TaskKind::Llm { .. }, definition::Endpoint::Chat) => json!([
+        (TaskKind::Llm { .. }, definition::Endpoint::Chat | definition::Endpoint::Responses) => json!([
             only("messages", &json!({"type": "array", "items": {"type": "object"}})),
             only("prompt", &json!({"type": "string"})),
         ]),
