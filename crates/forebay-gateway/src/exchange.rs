@@ -11,6 +11,7 @@ use reqwest::{Body, RequestBuilder, Response};
 
 use crate::deadline::Watch;
 use crate::failed::{Failed, in_words};
+use crate::hints::{self, Signals};
 use crate::outgoing::Outgoing;
 use crate::provider_error;
 use crate::sse::{Parser, Unreadable};
@@ -28,12 +29,13 @@ pub(crate) struct Exchange {
     watch: Watch,
     now: Timestamp,
     provider_request_id: Option<String>,
+    signals: Signals,
 }
 
 impl Exchange {
     /// Starts the clock.
     pub(crate) fn start(deadlines: Deadlines, now: Timestamp) -> Self {
-        Self { watch: Watch::start(deadlines), now, provider_request_id: None }
+        Self { watch: Watch::start(deadlines), now, provider_request_id: None, signals: Signals::default() }
     }
 
     /// The request's body, which tells when it is sent.
@@ -44,6 +46,11 @@ impl Exchange {
     /// The provider's name for the call.
     pub(crate) fn provider_request_id(&self) -> Option<String> {
         self.provider_request_id.clone()
+    }
+
+    /// What the answer said about the provider's limits.
+    pub(crate) fn signals(&self) -> Signals {
+        self.signals.clone()
     }
 
     /// Time to the first byte of the answer's body.
@@ -67,6 +74,7 @@ impl Exchange {
         if !response.status().is_success() {
             return Err(self.read_error(response).await);
         }
+        self.signals = signals(response.status().as_u16(), response.headers(), &[], self.now);
         match (encoding(response.headers()), kind(response.headers())) {
             (Some(encoding), _) => Err(unasked("is compressed").saying(encoding)),
             (None, Kind::Stream) => self.read_stream(response, reader).await,
@@ -91,10 +99,9 @@ impl Exchange {
     /// Reads the body of an error as far as it is of use; the status alone already says that it is one.
     async fn read_error(&mut self, mut response: Response) -> Failed {
         let status = response.status().as_u16();
-        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let hint = Hint::from_headers(header, self.now);
+        let headers = response.headers().clone();
         let mut body = Vec::new();
-        if encoding(response.headers()).is_none() {
+        if encoding(&headers).is_none() {
             while let Ok(Some(bytes)) = self.next(&mut response).await {
                 let room = ERROR_BODY_BYTES - body.len();
                 body.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -103,7 +110,8 @@ impl Exchange {
                 }
             }
         }
-        provider_error::with_status(status, &body, hint)
+        self.signals = signals(status, &headers, &body, self.now);
+        provider_error::with_status(status, &body, self.signals.wait.map(Hint::from))
     }
 
     async fn read_stream(&mut self, mut response: Response, reader: &mut dyn Reader) -> Result<(), Failed> {
@@ -164,6 +172,11 @@ fn kind(headers: &HeaderMap) -> Kind {
 fn encoding(headers: &HeaderMap) -> Option<String> {
     let value = String::from_utf8_lossy(headers.get(CONTENT_ENCODING)?.as_bytes()).to_ascii_lowercase();
     (!matches!(value.trim(), "" | "identity")).then(|| storable(&value, KEY_CHARS))
+}
+
+fn signals(status: u16, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Signals {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    hints::read(status, header, body, now)
 }
 
 fn request_id(headers: &HeaderMap) -> Option<String> {

@@ -111,6 +111,7 @@ impl Gateway {
             result,
             usage: reading.usage,
             provider_request_id: exchange.provider_request_id(),
+            signals: exchange.signals(),
             model: reading.model,
             first_byte: exchange.first_byte(),
             total: exchange.elapsed(),
@@ -138,7 +139,7 @@ impl Gateway {
 
 /// The address of a provider. One that has a user, a query or a fragment in it is refused, as is every
 /// scheme but HTTP's.
-fn base_url(text: &str) -> Result<Url, Failed> {
+pub(crate) fn base_url(text: &str) -> Result<Url, Failed> {
     let refused = |what: &str| {
         Failed::before_send(FailureClass::NotSent, format!("the provider's address {what}: nothing was sent"))
     };
@@ -156,7 +157,7 @@ fn base_url(text: &str) -> Result<Url, Failed> {
 }
 
 /// The headers of every request to this provider.
-fn headers(target: &Target) -> Result<HeaderMap, Failed> {
+pub(crate) fn headers(target: &Target) -> Result<HeaderMap, Failed> {
     let mut headers = HeaderMap::new();
     let agent = concat!("forebay/", env!("CARGO_PKG_VERSION"));
     headers.insert(USER_AGENT, HeaderValue::from_static(agent));

@@ -8,6 +8,7 @@
 //! * `sse.rs` cuts a stream into events; `wire.rs` is the seam behind which the formats stand: `openai` (chat
 //!   completions and embeddings, as many servers have them), `responses` and `anthropic`. `said.rs` is what
 //!   their answers have in common, `schema.rs` what a provider takes of a JSON Schema.
+//! * [`hints`] reads what an answer says about the provider's limits and when to come back.
 //! * `provider_error.rs` finds out what an error answer means, whichever provider wrote it.
 
 mod anthropic;
@@ -18,6 +19,7 @@ mod failed;
 #[cfg(test)]
 mod fuzz;
 mod gateway;
+pub mod hints;
 mod openai;
 mod outgoing;
 mod provider_error;

@@ -7,6 +7,7 @@ use forebay_core::text::storable;
 use serde_json::Value;
 
 use crate::failed::Failed;
+use crate::hints::{self, Wait};
 
 /// Words by which a provider says that the account has no credit, so that waiting a minute is of no use.
 const QUOTA_TAGS: [&str; 4] =
@@ -25,7 +26,7 @@ pub(crate) struct ProviderError {
     /// The status that the body names, for errors that come with another one.
     status: Option<u16>,
     /// What the body says about when to come back.
-    pub(crate) hint: Option<Hint>,
+    pub(crate) wait: Option<Wait>,
 }
 
 impl ProviderError {
@@ -57,11 +58,21 @@ impl ProviderError {
     fn from_object(error: &Value, whole: &Value) -> Self {
         let message = error["message"].as_str().map_or_else(|| whole.to_string(), str::to_owned);
         let status = [&error["code"], &error["status"]].into_iter().find_map(status_in);
-        Self { message: kept(&message), tags: tags_of(error), status, hint: Hint::from_error(error) }
+        Self { message: kept(&message), tags: tags_of(error), status, wait: hints::in_error(error) }
     }
 
     fn from_text(text: &str) -> Self {
-        Self { message: kept(text.trim()), tags: Vec::new(), status: None, hint: Hint::from_text(text) }
+        Self { message: kept(text.trim()), tags: Vec::new(), status: None, wait: hints::in_text(text) }
+    }
+
+    /// Types and codes in lower case, wherever they stood.
+    pub(crate) fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    /// What the body says about when to come back, as retries need it.
+    pub(crate) fn hint(&self) -> Option<Hint> {
+        self.wait.map(Hint::from)
     }
 
     /// What the error means when it came with this status.
@@ -97,8 +108,8 @@ pub(crate) fn is_error(json: &Value) -> bool {
     marked || !json["error"].is_null() || json.get(0).is_some_and(|first| !first["error"].is_null())
 }
 
-/// The failure that an error status is.
-pub(crate) fn with_status(status: u16, body: &[u8], header_hint: Option<Hint>) -> Failed {
+/// The failure that an error status is; `hint` is what its headers say about when to come back.
+pub(crate) fn with_status(status: u16, body: &[u8], hint: Option<Hint>) -> Failed {
     if (300..400).contains(&status) {
         let message = format!("HTTP {status}: redirects are not followed; the address must be the final one");
         return Failed::after_send(FailureClass::ProviderError, message);
@@ -107,14 +118,14 @@ pub(crate) fn with_status(status: u16, body: &[u8], header_hint: Option<Hint>) -
     let words = if error.message.is_empty() { "no message" } else { &error.message };
     Failed::after_send(error.class(status), format!("the provider answered HTTP {status}"))
         .saying(words)
-        .with_hint(header_hint.max(error.hint))
+        .with_hint(hint.max(error.hint()))
 }
 
 /// The failure that an error body with a success status is.
 pub(crate) fn in_success(error: &ProviderError) -> Failed {
     let by_tags = if error.is_about_quota() { 429 } else { 500 };
     let class = error.class(error.status.unwrap_or(by_tags));
-    Failed::after_send(class, "an error with a success status").saying(&error.message).with_hint(error.hint)
+    Failed::after_send(class, "an error with a success status").saying(&error.message).with_hint(error.hint())
 }
 
 /// Makes a message storable.

@@ -3,6 +3,8 @@
 use forebay_core::attempt::{AttemptFailure, Outcome, Usage};
 use forebay_core::time::Millis;
 
+use crate::hints::Signals;
+
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
@@ -17,6 +19,8 @@ pub struct Report {
     pub partial: Option<String>,
     /// The provider's own name for the call, for asking its support.
     pub provider_request_id: Option<String>,
+    /// What the answer said about the provider's limits; nothing where there was no answer.
+    pub signals: Signals,
     /// The model that the provider says answered, which may be another than the one asked for.
     pub model: Option<String>,
     /// Time from the start of the call to the first byte of the answer's body.

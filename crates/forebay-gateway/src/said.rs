@@ -101,7 +101,7 @@ pub(crate) fn parse_event(event: &Event) -> Result<Value, Failed> {
         .map_err(|error| broken(&format!("an event of the stream is not JSON: {error}")))?;
     if event.name == "error" || provider_error::is_error(&json) {
         let error = ProviderError::from_json(&json);
-        return Err(broken("an error in mid-stream").saying(&error.message).with_hint(error.hint));
+        return Err(broken("an error in mid-stream").saying(&error.message).with_hint(error.hint()));
     }
     Ok(json)
 }

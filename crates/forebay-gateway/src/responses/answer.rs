@@ -111,7 +111,7 @@ fn failed(error: &Value) -> Failed {
         }
         _ => FailureClass::ProviderError,
     };
-    Failed::after_send(class, "the answer says that it failed").saying(&read.message).with_hint(read.hint)
+    Failed::after_send(class, "the answer says that it failed").saying(&read.message).with_hint(read.hint())
 }
 
 fn usage(usage: &Value) -> Option<Usage> {

@@ -6,6 +6,7 @@ use forebay_core::failure::FailureClass;
 use forebay_core::plan::ModelRequest;
 use forebay_core::plan::extract::answer_schema;
 use forebay_core::time::Millis;
+use forebay_gateway::hints::Signals;
 use forebay_gateway::{Call, ChatCall, EmbeddingsCall, Report, ResponseFormat, Target};
 use forebay_store::failpoint;
 use forebay_store::record::Claimed;
@@ -52,6 +53,7 @@ fn not_called(message: String) -> Report {
         usage: None,
         partial: None,
         provider_request_id: None,
+        signals: Signals::default(),
         model: None,
         first_byte: None,
         total: Millis::ZERO,
