@@ -8,11 +8,13 @@
 //! * `sse.rs` cuts a stream into events; `wire.rs` is the seam behind which the formats stand: `openai` (chat
 //!   completions and embeddings, as many servers have them), `responses` and `anthropic`. `said.rs` is what
 //!   their answers have in common, `schema.rs` what a provider takes of a JSON Schema.
+//! * `count.rs` asks a provider how many tokens a call has.
 //! * [`hints`] reads what an answer says about the provider's limits and when to come back.
 //! * `provider_error.rs` finds out what an error answer means, whichever provider wrote it.
 
 mod anthropic;
 mod call;
+mod count;
 mod deadline;
 mod exchange;
 mod failed;
@@ -32,5 +34,6 @@ mod tls;
 mod wire;
 
 pub use call::{Call, ChatCall, EmbeddingsCall, ResponseFormat, Target};
+pub use count::{Counted, CountedBy};
 pub use gateway::{Gateway, NoGateway};
 pub use report::{Answer, Report};

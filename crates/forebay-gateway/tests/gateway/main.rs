@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that panics has failed")]
 
 mod connections;
+mod count;
 mod deadlines;
 mod documents;
 mod errors;

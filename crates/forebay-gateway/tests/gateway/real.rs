@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use forebay_core::attempt::Outcome;
 use forebay_core::definition::{Deadlines, ProviderKind};
 use forebay_core::failure::FailureClass;
-use forebay_gateway::{Answer, Call, ChatCall, Gateway, Report, ResponseFormat, Target};
+use forebay_core::time::Millis;
+use forebay_gateway::{Answer, Call, ChatCall, CountedBy, Gateway, Report, ResponseFormat, Target};
 use serde_json::{Map, Value, json};
 
 use crate::{NOW, assert_failed, attempt, target};
@@ -75,5 +76,18 @@ async fn an_answer_that_is_cut_at_its_limit() {
         let report = call(kind, chat).await;
         assert_failed(&report, Outcome::FailedAfterSend, FailureClass::Truncated);
         assert_eq!(report.usage.unwrap().output_tokens, 2, "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_count_before_the_call_is_what_the_call_reports() {
+    for (kind, chat) in formats(&hello(200)) {
+        if kind == ProviderKind::Compatible {
+            continue;
+        }
+        let counted = Gateway::new().unwrap().count_tokens(&local(kind), &chat, Millis::from_secs(60)).await;
+        assert_eq!(counted.by, CountedBy::Provider, "{kind:?}");
+        let usage = call(kind, chat).await.usage.unwrap();
+        assert_eq!(counted.tokens, usage.input_tokens, "{kind:?}: {usage:?}");
     }
 }
