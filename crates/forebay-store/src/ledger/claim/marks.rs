@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use crate::ledger::transaction::News;
 
 /// A look is slow that takes longer than this, and than this for each job that it brings.
-const SLOW: Duration = Duration::from_millis(4);
-const SLOW_JOB: Duration = Duration::from_micros(100);
+const SLOW: Duration = Duration::from_millis(3);
+const SLOW_JOB: Duration = Duration::from_micros(30);
 /// After a slow look the next one from the beginning comes so much later, and after so many times its length.
 const APART: Duration = Duration::from_millis(250);
 const TIMES: u32 = 10;
@@ -52,8 +52,12 @@ pub struct Remembered {
     turns: HashMap<i64, i64>,
     /// Until when no look from the beginning is needed.
     until: Option<Instant>,
-    /// Whether the last one has seen everything.
+    /// Whether the last one has seen all lanes.
+    has_all_lanes: bool,
+    /// Whether it has seen everything in them, too.
     is_all: bool,
+    /// How often something became due of which it is not known where.
+    missed: u64,
 }
 
 /// What a transaction has learned of a pool, once it is committed.
@@ -108,10 +112,22 @@ impl Remembered {
         took > SLOW + SLOW_JOB * u32::try_from(jobs).unwrap_or(u32::MAX)
     }
 
-    /// Notes a slow look from the beginning, and whether it has seen everything.
+    /// Notes a slow look from the beginning that has seen all lanes, and whether it has seen everything in them.
     pub fn looked(&mut self, now: Instant, took: Duration, is_all: bool) {
         self.until = Some(now + APART.max(took * TIMES));
+        self.has_all_lanes = true;
         self.is_all = is_all;
+    }
+
+    /// Notes a slow look from the beginning that has not seen all lanes.
+    pub fn looked_at_some(&mut self) {
+        self.until = None;
+        self.has_all_lanes = false;
+    }
+
+    /// How many lanes there are, where all are known.
+    pub fn lanes(&self) -> Option<usize> {
+        self.has_all_lanes.then_some(self.starts.len())
     }
 
     /// Whether all lanes are known in which something is due.
@@ -131,7 +147,10 @@ impl Remembered {
                 let start = self.starts.entry(lane.clone()).or_insert(*at);
                 *start = (*start).min(*at);
             }
-            None => self.until = None,
+            None => {
+                self.until = None;
+                self.missed += 1;
+            }
         }
     }
 
@@ -156,10 +175,13 @@ impl Remembered {
             }
         }
         self.turns.extend(&now.turns);
-        // Something may have become due that this claim has not seen: somewhere, or while nothing was remembered.
-        let is_sure = before.is_some_and(|before| before.until == self.until);
-        self.until = now.until.filter(|_| is_sure);
-        self.is_all = now.is_all;
+        // Something may have become due that this claim has not seen: somewhere, or while nothing was remembered. Claims
+        // of one process overlap, though: that one has remembered more since this one began is no reason to doubt either.
+        if before.is_some_and(|before| before.missed == self.missed) {
+            self.until = self.until.max(now.until);
+            self.is_all = now.is_all;
+        }
+        self.has_all_lanes = now.has_all_lanes;
         if self.starts.len() > MOST {
             *self = Self::default();
         }
@@ -277,9 +299,25 @@ mod tests {
     }
 
     #[test]
+    fn claims_that_overlap_go_on_from_what_they_know_together() {
+        let marks = Marks::default();
+        let one = lane(1, 0, "a");
+        marks.heed(&looked(None, Some(known(&[(one.clone(), 1)]))));
+        let mut before = marks.of("main");
+        for place in [2, 3, 4] {
+            // Each begins when the one before it is committed and not remembered yet.
+            let next = marks.of("main");
+            marks.heed(&looked(before, Some(known(&[(one.clone(), place)]))));
+            before = next;
+            assert!(marks.of("main").unwrap().holds(Instant::now()).is_some());
+        }
+        assert!(start(&marks, &one) >= Some(3), "it goes on");
+    }
+
+    #[test]
     fn slow_looks_take_a_tenth_of_the_time_at_most() {
-        assert!(!Remembered::is_slow(Duration::from_millis(10), 64));
-        assert!(Remembered::is_slow(Duration::from_millis(11), 64));
+        assert!(!Remembered::is_slow(Duration::from_millis(6), 100));
+        assert!(Remembered::is_slow(Duration::from_millis(7), 100));
         let now = Instant::now();
         let mut known = Remembered::default();
         known.looked(now, Duration::from_millis(3), true);

@@ -11,7 +11,7 @@ use crate::StoreError;
 use crate::ledger::transaction::Tx;
 use crate::record::Claim;
 
-/// Tenants and jobs that are looked at where it takes long anyhow.
+/// Tenants and jobs that are looked at where it takes long anyhow and it is not known how many lanes there are.
 const WIDE: usize = 1_024;
 
 /// What one claim remembers of its pool.
@@ -44,9 +44,11 @@ impl Memory {
             }
             // What is known is used up, and there may be more.
         }
-        if self.now.is_some() {
-            // Only who knows all lanes can be fair to them.
-            asked.span = Span { tenants: WIDE, jobs: WIDE.max(asked.span.jobs), ..asked.span };
+        if let Some(known) = &self.now {
+            // Only who knows all lanes can be fair to them. New ones may have come to those that are known.
+            let wide = known.lanes().map_or(WIDE, |lanes| WIDE.min(2 * lanes));
+            let Span { tenants, jobs, .. } = asked.span;
+            asked.span = Span { tenants: tenants.max(wide), jobs: jobs.max(wide), ..asked.span };
         }
         let began = Instant::now();
         let front = Front::read(tx, &asked, None)?;
@@ -61,7 +63,7 @@ impl Memory {
         if front.has_all_lanes() && !is_limited {
             known.looked(Instant::now(), took, front.is_all());
         } else {
-            known.add(None);
+            known.looked_at_some();
         }
         let mut seen = BTreeSet::new();
         for (lane, head) in front.heads() {
