@@ -239,7 +239,7 @@ pub(crate) const CASES: [(&str, &str, &str); 77] = [
     (
         r#"endpoint = "embeddings""#,
         r#"endpoint = "embedding""#,
-        r#"models.vectors.endpoint = "embedding" at line 26: there is no choice `embedding`, expected `chat` or `embeddings`"#,
+        r#"models.vectors.endpoint = "embedding" at line 26: there is no choice `embedding`; it has to be one of `chat`, `responses`, `embeddings`"#,
     ),
     (
         r#"endpoint = "embeddings""#,
