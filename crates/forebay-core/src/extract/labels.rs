@@ -68,6 +68,12 @@ fn mislabelled(rule: &LabelRule, text: &str, layout: &Layout, case: &Case<'_>, f
         let message = format!("{} is what {twin} says, too", crate::extract::finding::shown(text));
         return findings.push(Finding::new(FindingCode::LabelMismatch, rule.field.as_str(), message));
     }
+    if matches!(sought, Sought::Text(_))
+        && let Some(date) = dated(text, case)
+    {
+        let message = format!("{} has the day of {date} in it", crate::extract::finding::shown(text));
+        return findings.push(Finding::new(FindingCode::LabelMismatch, rule.field.as_str(), message));
+    }
     let places: Vec<_> = layout.places().filter(has).collect();
     let before = |at: &At| {
         let cell = layout.cell(*at);
@@ -105,6 +111,19 @@ fn twin<'o>(rule: &LabelRule, text: &str, output: &'o Value) -> Option<&'o Strin
     let is_own = |name: &str| rule.field.as_str().strip_prefix('/') == Some(name);
     let mut members = output.as_object()?.iter();
     members.find(|(name, value)| !is_own(name) && same(value)).map(|(name, _)| name)
+}
+
+/// A date of the output, outside of lists, that is a word of the text.
+fn dated<'o>(text: &str, case: &Case<'o>) -> Option<&'o String> {
+    let is_date_of = |(name, value): &(&String, &Value)| {
+        let date = value.as_str().and_then(dates::iso);
+        let date = date.filter(|_| case.roles.role(&format!("/{name}")) == Role::Date);
+        date.is_some_and(|date| {
+            let is_day = |word| written_date::stand(word, date, case.style.day_first) != Stand::No;
+            text.split_whitespace().any(is_day)
+        })
+    };
+    case.output.value.as_object()?.iter().find(is_date_of).map(|(name, _)| name)
 }
 
 /// Where the rows begin that amounts of lines are quoted from.

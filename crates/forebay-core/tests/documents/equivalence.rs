@@ -23,6 +23,7 @@ pub fn equivalent(a: &Value, b: &Value) -> bool {
 /// one. Beside what is equivalent:
 ///
 /// * A description may be any words of its quotes, and the supplier any words of the quote of its name.
+/// * The number of a document may have words without digits around it that its quote has there, such as `n.`.
 /// * Quantity and unit price may be any numbers of their quotes that lead to the line's amount.
 /// * The only line of a document may have its amount without tax or with it.
 pub fn indistinguishable(known: &Known, output: &Value) -> bool {
@@ -77,6 +78,14 @@ impl Comparison<'_> {
         match at {
             "description" | "quantity" | "unit_price" => true,
             "supplier" => known.quotes.iter().any(of_name),
+            "invoice_number" => {
+                let number = fold(known.output["invoice_number"].as_str().unwrap());
+                fold(text).split_once(&number).is_some_and(|(before, after)| {
+                    let apart = before.is_empty() || before.ends_with(' ');
+                    let apart = apart && (after.is_empty() || after.starts_with(' '));
+                    apart && ![before, after].concat().contains(char::is_numeric)
+                })
+            }
             "amount" => {
                 let whole =
                     ["net", "total"].map(|name| self.plain(name, known.output[name].as_str().unwrap()));
