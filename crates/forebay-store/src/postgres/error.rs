@@ -26,9 +26,11 @@ impl From<tokio_postgres::Error> for StoreError {
             &SqlState::T_R_SERIALIZATION_FAILURE
             | &SqlState::T_R_DEADLOCK_DETECTED
             | &SqlState::LOCK_NOT_AVAILABLE
-            | &SqlState::UNIQUE_VIOLATION
+            | &SqlState::UNIQUE_VIOLATION => StoreError::Raced(text),
             // How a statement of ours says that it does not find what it was made for: nothing else divides.
-            | &SqlState::DIVISION_BY_ZERO => StoreError::Raced(text),
+            &SqlState::DIVISION_BY_ZERO => {
+                StoreError::Raced("what it was to change had been changed meanwhile".to_owned())
+            }
             &SqlState::READ_ONLY_SQL_TRANSACTION => {
                 StoreError::Unavailable(format!("the server takes no writes at the moment: {text}"))
             }
