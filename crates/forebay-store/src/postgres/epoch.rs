@@ -30,7 +30,7 @@ pub(super) async fn prepare(session: &Session) -> Result<(), StoreError> {
 pub(super) async fn stamp(session: &Session) -> Result<(), StoreError> {
     // Two statements: the second sees what was committed after the first has its lock.
     let [join, check] = statements();
-    tokio::try_join!(session.query(join, Vec::<Owned>::new()), session.query(check, Vec::<Owned>::new()),)?;
+    tokio::try_join!(session.query(join, Vec::<Owned>::new()), session.query(check, Vec::<Owned>::new()))?;
     Ok(())
 }
 

@@ -23,7 +23,7 @@ mod text;
 mod tls;
 mod transactions;
 pub(crate) mod types;
-pub mod writes;
+pub(crate) mod writes;
 
 pub use crate::ledger::migration::Migration;
 pub use backend::{PostgresStore, Settings};

@@ -60,24 +60,26 @@ impl<'c> Pool<'c> {
     /// Takes the pool for this transaction; `None` where another process has it. A pool that nothing was claimed from yet
     /// gets its row.
     pub(super) fn take(tx: &Tx<'_>, name: &'c str, wait: Wait) -> Result<Option<Self>, StoreError> {
-        // Who has a pool waits for none that comes before it: two that did would wait for each other.
-        let waits = wait == Wait::ForIt && tx.may_wait_for_pool(name);
-        let found = if waits { sql!("claim/pool") } else { sql!("claim/pool_if_free") };
-        let read = |sql| tx.row(sql, [name], pool_row);
         let row = match tx.take_pool(name) {
             Some(taken) => Some(taken),
-            None => match read(found)? {
-                Some(row) => Some(row),
-                None if tx.execute(sql!("claim/create_pool"), [name])? == 1 || waits => {
-                    read(sql!("claim/pool"))?
-                }
-                None => None,
-            },
+            None => Self::find(tx, name, wait)?,
         };
         Ok(row.map(|row| {
             tx.hold_pool(name);
             Self::as_found(name, row)
         }))
+    }
+
+    fn find(tx: &Tx<'_>, name: &str, wait: Wait) -> Result<Option<PoolRow>, StoreError> {
+        // Who has a pool waits for none that comes before it: two that did would wait for each other.
+        let waits = wait == Wait::ForIt && tx.may_wait_for_pool(name);
+        let found = if waits { sql!("claim/pool") } else { sql!("claim/pool_if_free") };
+        let read = |sql| tx.row(sql, [name], pool_row);
+        match read(found)? {
+            Some(row) => Ok(Some(row)),
+            None if tx.execute(sql!("claim/create_pool"), [name])? == 1 || waits => read(sql!("claim/pool")),
+            None => Ok(None),
+        }
     }
 
     fn as_found(name: &'c str, row: PoolRow) -> Self {
