@@ -23,6 +23,8 @@ const APART: Duration = Duration::from_millis(250);
 const TIMES: u32 = 10;
 /// Lanes that are remembered of a pool at most.
 const MOST: usize = 4_096;
+/// For how long a pool that has too many lanes is left alone.
+const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 /// The due jobs of a key of a tenant that have the same task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +60,8 @@ pub struct Remembered {
     is_all: bool,
     /// How often something became due of which it is not known where.
     missed: u64,
+    /// Until when it is not tried again to know all lanes: there are too many.
+    left_alone: Option<Instant>,
 }
 
 /// What a transaction has learned of a pool, once it is committed.
@@ -125,6 +129,21 @@ impl Remembered {
         self.has_all_lanes = false;
     }
 
+    /// Notes that there are more lanes than it is worth to know.
+    pub fn leave_alone(&mut self, now: Instant) {
+        *self = Self { left_alone: Some(now + LEFT_ALONE), missed: self.missed, ..Self::default() };
+    }
+
+    /// Whether there were too many lanes a short while ago.
+    pub fn is_left_alone(&self, now: Instant) -> bool {
+        self.left_alone.is_some_and(|until| now < until)
+    }
+
+    /// Whether there were too many lanes the last time.
+    pub fn was_left_alone(&self) -> bool {
+        self.left_alone.is_some()
+    }
+
     /// How many lanes there are, where all are known.
     pub fn lanes(&self) -> Option<usize> {
         self.has_all_lanes.then_some(self.starts.len())
@@ -143,6 +162,7 @@ impl Remembered {
     /// Something of a lane is due, or something somewhere.
     pub fn add(&mut self, due: Option<&(SubLane, Place)>) {
         match due {
+            _ if self.left_alone.is_some() => self.missed += 1,
             Some((lane, at)) => {
                 let start = self.starts.entry(lane.clone()).or_insert(*at);
                 *start = (*start).min(*at);
@@ -156,16 +176,26 @@ impl Remembered {
 
     /// A lane begins there now.
     pub fn begins(&mut self, lane: SubLane, at: Place) {
-        self.starts.insert(lane, at);
+        if self.left_alone.is_none() {
+            self.starts.insert(lane, at);
+        }
     }
 
     /// The key of a tenant that was served last.
     pub fn turn(&mut self, tenant: i64, lane: i64) {
-        self.turns.insert(tenant, lane);
+        if self.left_alone.is_none() {
+            self.turns.insert(tenant, lane);
+        }
     }
 
     /// Takes over what a claim has learned, which began with what was known before. What was added meanwhile stays.
     fn go_on(&mut self, before: Option<&Remembered>, now: &Remembered) {
+        let left_alone = self.left_alone.max(now.left_alone);
+        if left_alone.is_some() && left_alone != before.and_then(|before| before.left_alone) {
+            *self = Self { left_alone, missed: self.missed, ..Self::default() };
+            return;
+        }
+        self.left_alone = now.left_alone;
         for (lane, at) in &now.starts {
             let began = before.and_then(|before| before.starts.get(lane));
             match self.starts.get_mut(lane) {
@@ -350,6 +380,28 @@ mod tests {
         assert_eq!(seen, [(1, 2, 2, 4, 2, 2), (1, 2, 2, 4, 2, 3), (1, 1, 2, 7, 2, 4), (2, 1, 3, 0, 4, 5)]);
         let rows = known.next(&Span { from: 4, tenants: 1, jobs: 1 });
         assert_eq!((rows.as_array().unwrap().len(), &rows[0]["tenant"]), (1, &json!(1)), "it goes around");
+    }
+
+    #[test]
+    fn a_pool_of_too_many_lanes_is_left_alone_for_a_while() {
+        let marks = Marks::default();
+        let one = lane(1, 0, "a");
+        marks.heed(&looked(None, Some(known(&[(one.clone(), 5)]))));
+        let before = marks.of("main");
+        let mut now = before.clone().unwrap();
+        let began = Instant::now();
+        now.leave_alone(began);
+        marks.heed(&looked(before.clone(), Some(now)));
+        marks.heed(&looked(before.clone(), before));
+        marks.heed(&due(Some((one.clone(), at(3)))));
+        let known_now = marks.of("main").unwrap();
+        assert!(known_now.is_left_alone(began) && known_now.holds(began).is_none());
+        assert_eq!(start(&marks, &one), None, "nor is anything remembered of it, also by who began before");
+        let later = began + LEFT_ALONE;
+        assert!(!known_now.is_left_alone(later));
+        marks.heed(&looked(Some(known_now), Some(known(&[(one.clone(), 3)]))));
+        assert!(!marks.of("main").unwrap().is_left_alone(began), "then it is tried again");
+        assert_eq!(start(&marks, &one), Some(3));
     }
 
     #[test]

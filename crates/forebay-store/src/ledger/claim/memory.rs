@@ -36,6 +36,11 @@ impl Memory {
     /// Reads what comes next; from the beginning where that is known to be needed.
     pub(super) fn look(&mut self, tx: &Tx<'_>, mut asked: Asked<'_>) -> Result<Front, StoreError> {
         let now = Instant::now();
+        match &self.now {
+            Some(known) if known.is_left_alone(now) => return Front::read(tx, &asked, None),
+            Some(known) if known.was_left_alone() => self.now = None,
+            _ => {}
+        }
         if let Some((known, left)) = self.now.as_ref().and_then(|known| Some((known, known.holds(now)?))) {
             self.unseen_until = Some(now + left);
             let front = Front::read(tx, &asked, Some(known.next(&asked.span)))?;
@@ -54,6 +59,13 @@ impl Memory {
         let front = Front::read(tx, &asked, None)?;
         let took = began.elapsed();
         self.unseen_until = None;
+        if let Some(known) = &mut self.now
+            && asked.span.tenants >= WIDE
+            && !front.has_all_lanes()
+        {
+            known.leave_alone(Instant::now());
+            return Ok(front);
+        }
         if !tx.keeps_old_entries() || !Remembered::is_slow(took, front.heads().count()) {
             self.now = None;
             return Ok(front);
