@@ -12,6 +12,7 @@ Run it:
   migrate   Bring a database to this version
   doctor    Look for what is wrong with a server or a database
   verify    Judge a store from its records: nothing lost, nothing twice
+  plan      Calculate what limits allow and a load needs
   bench     Measure how much this machine does
 
 Jobs:
@@ -84,6 +85,15 @@ Examples:
   forebay verify --store sqlite:/var/lib/forebay/forebay.db
   forebay verify --store 'postgres://auditor@db.example.com/forebay?sslmode=verify-full'
   forebay verify --store sqlite:test.db --sim-log calls.jsonl --client-log client.jsonl --drained --json";
+
+/// Examples of `forebay plan`.
+pub const PLAN: &str = "\
+Examples:
+  forebay plan --backlog 10000 --attempts 1.10 --service 15s --tokens 6000 --requests-per-minute 600 --tokens-per-minute 600_000 --max-in-flight 30
+  forebay plan --arrivals 5/s --service 8s --utilization 90%
+  forebay plan --arrivals 1/s --backlog 10000 --tokens 6000 --tokens-per-minute 600_000 --plot backlog.svg
+
+No server is asked: the numbers are those that are given.";
 
 /// Examples of `forebay bench`.
 pub const BENCH: &str = "\

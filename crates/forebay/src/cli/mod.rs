@@ -28,6 +28,7 @@ mod letters;
 mod logging;
 mod migrate;
 pub mod output;
+mod plan;
 pub mod problem;
 mod progress;
 mod replay;
@@ -156,6 +157,9 @@ enum Command {
     /// Judges whether a store holds what it promises, from its records and from logs
     #[command(after_help = help::VERIFY)]
     Verify(verify::VerifyArgs),
+    /// Says what limits allow and what a load needs: capacity, workers, how long a backlog takes
+    #[command(after_help = help::PLAN)]
+    Plan(plan::PlanArgs),
     /// Measures how much this machine does
     #[command(after_help = help::BENCH)]
     Bench(bench::BenchArgs),
@@ -220,6 +224,7 @@ async fn dispatch(command: Command, output: &Output) -> Result<Exit, CliError> {
         Command::Migrate(args) => migrate::run(args, output).await,
         Command::Doctor(args) => as_client(doctor::run(args, output)).await,
         Command::Verify(args) => verify::run(args, output).await,
+        Command::Plan(args) => until_signal(plan::run(args, output)).await,
         Command::Bench(args) => until_signal(bench::run(args, output)).await,
         Command::BenchFloor(args) => until_signal(bench::floor::run(args, output)).await,
     }

@@ -77,6 +77,7 @@ fn what_is_right_is_taken() {
         "revisions --limit 5",
         "audit --since 24h --until 2026-12-01T10:00:00Z --action key.revoke --subject key_1 --by key_2 --tenant acme",
         "audit --export csv",
+        "plan --arrivals 1800/h --service 8s --service-p95 20s --utilization 0.9 --late 2% --plot b.svg",
         "audit --follow --action key.revoke --limit 5 --json",
         "migrate --store sqlite:a.db",
         "doctor",

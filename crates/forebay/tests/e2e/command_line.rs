@@ -70,6 +70,34 @@ fn nobody_at_the_address_is_exit_code_five() {
     assert_eq!(Command::new(FOREBAY).arg("nonsense").output().unwrap().status.code(), Some(2));
 }
 
+/// Numbers that can be worked out on paper.
+#[test]
+fn plan_says_what_paper_says() {
+    const BURST: &str = "--backlog 10000 --attempts 1.10 --service 15s --tokens 6000 --requests-per-minute 600 \
+                         --tokens-per-minute 600_000 --max-in-flight 30";
+    let burst = |more: &str| format!("{BURST} {more}");
+    for (arguments, said) in [
+        (burst(""), &["tokens_per_minute    600000   1.6667      1.5152  binds", "done in 6600 s"][..]),
+        (burst("--arrivals 1/s"), &["backlog alone  done in 6600 s", "with arrivals  done in 19412 s"]),
+        (
+            burst("--arrivals 2/s"),
+            &["no steady state exists: the backlog grows by 0.4848 jobs a second, 1745 an hour"],
+        ),
+        ("--arrivals 20/s --service 15s".to_owned(), &["300 calls on average"]),
+        ("--backlog 30000 --late 2%".to_owned(), &["600 jobs of the backlog by their share"]),
+        ("--arrivals 5/s --service 8s".to_owned(), &["58 by utilization"]),
+        ("--arrivals 5/s --service 8s --utilization 90%".to_owned(), &["45 by utilization"]),
+        ("--arrivals 0.5/s --service 8s".to_owned(), &["6 by utilization, 6 by headroom"]),
+    ] {
+        let plan = Command::new(FOREBAY).arg("plan").args(arguments.split_whitespace()).output().unwrap();
+        assert_eq!(plan.status.code(), Some(0), "{}", String::from_utf8_lossy(&plan.stderr));
+        let text = stdout(&plan);
+        assert!(said.iter().all(|said| text.contains(said)), "{arguments}: {text}");
+    }
+    let nothing = Command::new(FOREBAY).arg("plan").output().unwrap();
+    assert_eq!(nothing.status.code(), Some(2));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_definitions_file_with_a_fault_is_refused_with_its_line() {
     let sim = simulator(&json!({})).await;
