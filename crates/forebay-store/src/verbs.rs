@@ -164,7 +164,7 @@ pub trait Retention: Send + Sync {
     /// Deletes idempotency keys that have outlived their job and have expired, at most so many.
     async fn delete_keys(&self, most: usize) -> Result<Deleted, StoreError>;
 
-    /// Those of these blobs that no row refers to.
+    /// Those of these blobs that no row refers to, in any order.
     async fn unreferenced(&self, blobs: Vec<Digest>) -> Result<Vec<Digest>, StoreError>;
 
     /// What is kept, and what was deleted.

@@ -44,13 +44,14 @@ pub trait Backend: Send + Sync {
 
 /// A store with its clock and two tenants.
 pub struct Bundle {
+    /// Closed before its database is given to another case.
+    store: Mutex<Option<Arc<dyn Store>>>,
     pub backend: Box<dyn Backend>,
     pub clock: Arc<ManualClock>,
     /// A tenant without limits; whatever a builder makes is its.
     pub alpha: i64,
     /// Another one.
     pub beta: i64,
-    store: Mutex<Option<Arc<dyn Store>>>,
     /// Attempts of jobs that were deleted, with their tenants.
     gone: Mutex<Vec<(i64, AttemptRecord)>>,
 }
