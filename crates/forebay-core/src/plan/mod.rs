@@ -26,12 +26,20 @@ pub enum StepKind {
 }
 
 impl StepKind {
+    /// All of them.
+    pub const ALL: [StepKind; 2] = [StepKind::ModelCall, StepKind::Correction];
+
     /// The name in the API and the database.
     pub const fn name(self) -> &'static str {
         match self {
             StepKind::ModelCall => "model_call",
             StepKind::Correction => "correction",
         }
+    }
+
+    /// The kind of that name; none where another build has planned the step.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

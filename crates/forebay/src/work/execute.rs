@@ -7,7 +7,7 @@ use forebay_core::attempt::Outcome;
 use forebay_core::definition::{Provider, Task};
 use forebay_core::failure::FailureClass;
 use forebay_core::job::Failure;
-use forebay_core::plan::{self, Entry, ModelRequest};
+use forebay_core::plan::{self, Entry, ModelRequest, StepKind};
 use forebay_core::request::{Input, StoredRequest};
 use forebay_core::time::Millis;
 use forebay_core::window::SLACK;
@@ -102,6 +102,10 @@ fn is_void(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> bool {
 async fn prepare(worker: &Worker, mut work: Work) -> Result<(Prepared, ModelRequest), Failure> {
     let undecodable =
         |error: &dyn std::fmt::Display| Failure::new(FailureClass::Undecodable, error.to_string());
+    if StepKind::from_name(&work.step_kind).is_none() {
+        let problem = format!("this build knows no steps of the kind `{}`", work.step_kind);
+        return Err(undecodable(&problem));
+    }
     let revision = worker.app.revisions.get(work.revision).await.map_err(|error| match error {
         RevisionError::Store(error) => unread(&error),
         error => undecodable(&error),

@@ -352,6 +352,45 @@ async fn what_all_processes_had_in_hand_when_they_died_is_done_by_new_ones() {
     all_holds(&home, &["--drained"]);
 }
 
+/// What a worker can't read, or what another build has planned, is never called, is tried again like anything that fails, ends
+/// like it, and holds up nobody else (C03).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_can_not_be_read_fails_alone() {
+    let (database, sim) = (Database::new(), simulator(&json!({})).await);
+    let home = database.home();
+    let start = |roles| Server::start_with(&home, &sim.base_url(), &[("FOREBAY_ROLES", roles)]);
+    let api = start("api");
+    api.apply(&definitions(&sim.base_url(), "", "")).await;
+    let mut jobs = Vec::new();
+    for nth in 0..12 {
+        jobs.push(api.submit(&chat(&format!("nr {nth}"))).await);
+    }
+    let from = |nth, many| format!("(SELECT seq FROM jobs ORDER BY seq OFFSET {nth} LIMIT {many})");
+    database.run(&format!("UPDATE inputs SET body = 'dreamt' WHERE job IN {}", from(0, 2)));
+    database.run(&format!("UPDATE jobs SET step_kind = 'dreamt' WHERE seq IN {}", from(2, 2)));
+    database.run(&format!("UPDATE jobs SET revision = 99 WHERE seq IN {}", from(4, 2)));
+    // Every other one of those is at its last try.
+    let last = [1, 3, 5].map(|nth| from(nth, 1)).join(", ");
+    database.run(&format!("UPDATE jobs SET attempts = 4 WHERE seq IN ({last})"));
+    let _worker = start("work,maintain");
+    for job_id in &jobs[6..] {
+        assert_eq!(api.settled(job_id).await["state"], "SUCCEEDED");
+    }
+    for (nth, job_id) in jobs[..6].iter().enumerate() {
+        let tries = 2 - nth % 2;
+        if tries == 1 {
+            assert_eq!(api.settled(job_id).await["state"], "FAILED_TERMINAL");
+        }
+        let attempts = format!("/v1/jobs/{job_id}/attempts");
+        let ended = |found: &Value| data(found).iter().filter(|a| !a["outcome"].is_null()).count() >= tries;
+        for attempt in data(&until(&api, &attempts, ended).await).iter().take(tries) {
+            let told = (&attempt["outcome"], &attempt["failure_class"]);
+            assert_eq!(told, (&json!("failed_before_send"), &json!("undecodable")), "{attempt}");
+        }
+    }
+    assert_eq!(sim.requests(0).len(), jobs.len() - 6);
+}
+
 /// A deadline ends a job on which nobody works (F62).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deadline_passes_without_any_worker() {
