@@ -45,7 +45,15 @@ impl Unknown {
     /// What to do about it.
     pub fn fix(&self) -> String {
         let known = if self.known.is_empty() { "none".to_owned() } else { self.known.join(", ") };
-        format!("choose among those that there are ({known}), or apply definitions with it first")
+        let earlier = match self.key {
+            Key::Tasks => {
+                "; jobs of a task that only earlier revisions have still wait: a process without --tasks runs them, too"
+            }
+            _ => {
+                "; jobs that wait for a pool that is gone wait until a revision has it again, or for their deadline"
+            }
+        };
+        format!("choose among those that there are ({known}), or apply definitions with it first{earlier}")
     }
 }
 
@@ -94,5 +102,8 @@ mod tests {
         let unknown = check(Key::Pools, &only(&["main", "mian"]), there.iter()).unwrap_err();
         assert_eq!(unknown.to_string(), "`pools` names mian, which the active definitions do not have");
         assert!(unknown.fix().contains("local, main"), "{}", unknown.fix());
+        assert!(unknown.fix().contains("until a revision has it again"), "{}", unknown.fix());
+        let dropped = check(Key::Tasks, &only(&["mian"]), there.iter()).unwrap_err();
+        assert!(dropped.fix().contains("without --tasks"), "{}", dropped.fix());
     }
 }
