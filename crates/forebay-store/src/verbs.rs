@@ -236,8 +236,8 @@ pub trait Inspect: Send + Sync {
     /// How many jobs are in each state, over all tenants or of one.
     async fn counts(&self, tenant: Option<i64>) -> Result<Vec<(forebay_core::job::State, u64)>, StoreError>;
 
-    /// What a tenant used, by day, task, model and pool.
-    async fn usage(&self, tenant: i64, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError>;
+    /// What was used, row by row in their order, also for what retention has deleted.
+    async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError>;
 }
 
 /// Reading the log.

@@ -8,7 +8,7 @@ use forebay_core::job::State;
 
 use super::columns::Columns;
 use super::transaction::Tx;
-use super::{Backend, Ledger, jobs, ordering, queue, sql};
+use super::{Backend, Ledger, jobs, ordering, queue, sql, usage};
 use crate::record::{AttemptRecord, LaneShare, PoolStatus, Queue, Shares, StepRecord, UsageQuery, UsageRow};
 use crate::{Inspect, StoreError};
 
@@ -49,9 +49,8 @@ impl<B: Backend> Inspect for Ledger<B> {
         .await
     }
 
-    async fn usage(&self, tenant: i64, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
-        let days = (tenant, query.from.start_of_day().as_millis(), query.to.start_of_day().as_millis());
-        self.read(move |tx| tx.rows(sql!("inspect/usage"), days, usage)).await
+    async fn usage(&self, query: UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
+        self.read(move |tx| usage::rows(tx, &query)).await
     }
 }
 
@@ -125,20 +124,6 @@ fn step(c: &mut Columns<'_>) -> Result<StepRecord, StoreError> {
         finished_at: c.maybe_time()?,
         attempts: c.count()?,
         entry: c.maybe_bytes()?,
-    })
-}
-
-fn usage(c: &mut Columns<'_>) -> Result<UsageRow, StoreError> {
-    Ok(UsageRow {
-        day: c.time()?,
-        task: c.get()?,
-        model: c.get()?,
-        pool: c.get()?,
-        attempts: c.count()?,
-        input_tokens: c.count()?,
-        output_tokens: c.count()?,
-        cost: c.micros()?,
-        uncertain: c.micros()?,
     })
 }
 

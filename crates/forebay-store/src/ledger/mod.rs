@@ -38,6 +38,7 @@ mod steps;
 pub mod tally;
 pub mod transaction;
 mod upkeep;
+mod usage;
 pub mod values;
 
 use std::sync::Arc;

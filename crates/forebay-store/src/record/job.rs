@@ -249,27 +249,3 @@ pub struct LaneShare {
     /// When it last had nothing that it could take: no due job, or a limit of its own.
     pub yielded_at: Timestamp,
 }
-
-/// Which days of use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UsageQuery {
-    /// From this time's day on.
-    pub from: Timestamp,
-    /// Up to this time's day, included.
-    pub to: Timestamp,
-}
-
-/// What a tenant used on a day for a task with a model of a pool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the API")]
-pub struct UsageRow {
-    pub day: Timestamp,
-    pub task: String,
-    pub model: String,
-    pub pool: String,
-    pub attempts: u64,
-    pub input_tokens: u64,
-    pub output_tokens: u64,
-    pub cost: Micros,
-    pub uncertain: Micros,
-}

@@ -14,6 +14,7 @@ mod retention;
 mod review;
 mod revision;
 mod step;
+mod usage;
 
 pub use accept::{AcceptRefused, Accepted, NewJob, NewStep};
 pub use access::{
@@ -27,7 +28,7 @@ pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, 
 pub use dataset::{DatasetPut, DatasetRecord, NewDataset};
 pub use job::{
     AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, LaneShare, PoolStatus, Queue,
-    ResultRecord, Shares, StepRecord, UsageQuery, UsageRow,
+    ResultRecord, Shares, StepRecord,
 };
 pub use letter::{
     Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage, LetterQuery, LetterRecord,
@@ -42,3 +43,4 @@ pub use review::{
 };
 pub use revision::{Applied, NewRevision, RevisionInfo, RevisionPage, RevisionRecord};
 pub use step::{AttemptClose, Bytes, Committed, NewResult, StepCommit, Then};
+pub use usage::{UsageBy, UsageKey, UsageQuery, UsageRow};

@@ -73,16 +73,17 @@ pub(super) fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
 }
 
 /// Refuses a caller that can't read what will come.
-pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> Result<(), Problem> {
+pub(super) fn accepts(headers: &HeaderMap, media_types: &[&str]) -> Result<(), Problem> {
     let mut ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     if ranges.peek().is_none() {
         return Ok(());
     }
-    let essence = essence(media_type);
-    if ranges.flat_map(|value| value.split(',')).any(|range| range_allows(range, &essence)) {
+    let essences: Vec<_> = media_types.iter().map(|media_type| essence(media_type)).collect();
+    let allows = |range: &str| essences.iter().any(|essence| range_allows(range, essence));
+    if ranges.flat_map(|value| value.split(',')).any(allows) {
         return Ok(());
     }
-    Err(Problem::new(Code::NotAcceptable, format!("this address answers with {essence}")))
+    Err(Problem::new(Code::NotAcceptable, format!("this address answers with {}", essences.join(" or "))))
 }
 
 fn range_allows(range: &str, essence: &str) -> bool {
@@ -166,11 +167,12 @@ mod tests {
     #[test]
     fn what_the_caller_accepts() {
         let ok =
-            |value: &str| accepts(&headers("accept", &[value]), "application/json; charset=utf-8").is_ok();
+            |value: &str| accepts(&headers("accept", &[value]), &["application/json; charset=utf-8"]).is_ok();
         assert!(ok("*/*") && ok("application/json") && ok("application/*") && ok("text/html, */*;q=0.1"));
         assert!(ok("Application/JSON; charset=utf-8"));
         assert!(!ok("text/html") && !ok("application/json;q=0") && !ok("text/*"));
-        assert!(accepts(&HeaderMap::new(), "application/json").is_ok());
+        assert!(accepts(&HeaderMap::new(), &["application/json"]).is_ok());
+        assert!(accepts(&headers("accept", &["text/csv"]), &["application/json", "text/csv"]).is_ok());
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod audit;
 pub mod auth;
 mod batches;
 mod body;
+mod csv;
 pub mod cursor;
 mod datasets;
 mod documents;

@@ -65,7 +65,7 @@ impl Undocumented {
 impl Route {
     /// Adds the route, with the check that goes before its handler.
     pub(super) fn add_to(self, router: Router<Api>, api: &Api) -> Router<Api> {
-        let gate = Gate { api: api.clone(), scope: self.scope, produces: self.doc.media_type() };
+        let gate = Gate { api: api.clone(), scope: self.scope, produces: self.doc.media_types() };
         router.route(self.path, self.handler.route_layer(from_fn_with_state(gate, pass)))
     }
 }
@@ -75,7 +75,7 @@ impl Route {
 struct Gate {
     api: Api,
     scope: Option<Scope>,
-    produces: Option<&'static str>,
+    produces: Vec<&'static str>,
 }
 
 async fn pass(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
@@ -88,8 +88,8 @@ async fn pass(State(gate): State<Gate>, mut request: Request, next: Next) -> Res
             Err(problem) => return problem.into_response(),
         }
     }
-    if let Some(media_type) = gate.produces
-        && let Err(problem) = headers::accepts(request.headers(), media_type)
+    if !gate.produces.is_empty()
+        && let Err(problem) = headers::accepts(request.headers(), &gate.produces)
     {
         return problem.into_response();
     }
@@ -137,6 +137,8 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) description: &'static str,
     pub(super) media_type: Option<&'static str>,
+    /// Another one, where the caller may choose.
+    pub(super) or_as: Option<&'static str>,
     pub(super) schema: Option<SchemaOf>,
     pub(super) headers: Vec<(&'static str, &'static str)>,
     pub(super) example: Option<Value>,
@@ -231,6 +233,7 @@ impl Doc {
             status,
             description,
             media_type: Some(JSON),
+            or_as: None,
             schema: Some(Schemas::reference::<T>),
             headers: Vec::new(),
             example: None,
@@ -262,10 +265,19 @@ impl Doc {
             status,
             description,
             media_type,
+            or_as: None,
             schema: None,
             headers: Vec::new(),
             example: None,
         });
+        self
+    }
+
+    /// The last answer also as another media type, for callers who ask for that.
+    pub(super) fn or_as(mut self, media_type: &'static str) -> Self {
+        if let Some(answer) = self.answers.last_mut() {
+            answer.or_as = Some(media_type);
+        }
         self
     }
 
@@ -304,9 +316,10 @@ impl Doc {
         self
     }
 
-    /// What a caller has to accept; `None` where any media type may come.
-    pub(super) fn media_type(&self) -> Option<&'static str> {
-        let types = self.answers.iter().filter_map(|answer| answer.media_type);
-        types.into_iter().next().filter(|media_type| *media_type != "*/*")
+    /// What a caller has to accept one of; nothing where any media type may come.
+    pub(super) fn media_types(&self) -> Vec<&'static str> {
+        let answer = self.answers.iter().find(|answer| answer.media_type.is_some());
+        let types = answer.into_iter().flat_map(|answer| [answer.media_type, answer.or_as]).flatten();
+        types.filter(|media_type| *media_type != "*/*").collect()
     }
 }

@@ -120,11 +120,10 @@ impl Bundle {
     }
 
     async fn check_money(&self, tenant: &TenantRecord, sums: &Sums) {
-        let days = UsageQuery { from: START, to: self.now() };
-        let rows = self.store().usage(tenant.id, days).await.unwrap();
+        let rows = self.store().usage(UsageQuery::of(tenant.id, START, self.now())).await.unwrap();
         let mut by_pool = BTreeMap::<_, (u64, JobUsage)>::new();
         for row in rows {
-            let sum = by_pool.entry((row.pool, row.model)).or_default();
+            let sum = by_pool.entry((row.key.pool.unwrap(), row.key.model.unwrap())).or_default();
             sum.0 += row.attempts;
             sum.1.input_tokens += row.input_tokens;
             sum.1.output_tokens += row.output_tokens;

@@ -141,7 +141,7 @@ pub async fn whatever_is_anothers_is_absent(b: &Bundle) {
     assert_eq!(store.counts(Some(stranger)).await.unwrap(), []);
     let everything = ReviewQuery { limit: 9, ..ReviewQuery::default() };
     assert_eq!(store.reviews(stranger, everything).await.unwrap().reviews, []);
-    assert_eq!(store.usage(stranger, UsageQuery { from: START, to: START }).await.unwrap(), []);
+    assert_eq!(store.usage(UsageQuery::of(stranger, START, START)).await.unwrap(), []);
     assert_eq!(store.keys(stranger).await.unwrap(), []);
     assert_eq!(store.revoke_key(stranger, key.id, Actor::program()).await.unwrap(), None);
     assert_eq!(store.keys(b.alpha).await.unwrap()[0].revoked_at, None);

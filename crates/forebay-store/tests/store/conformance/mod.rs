@@ -383,6 +383,8 @@ macro_rules! cases {
                 days_add_up_to_attempts,
                 only_the_days_that_were_asked_for,
                 what_nobody_billed_is_no_use,
+                what_is_not_asked_for_is_added_up,
+                pages_of_use_are_the_whole,
             }
         }
 

@@ -173,12 +173,12 @@ pub async fn money_and_use_outlive_their_jobs(b: &Bundle) {
     b.fail(&claimed, FailureClass::TimeoutTotal).await;
     b.store().cancel(b.alpha, claimed.job_id, Actor::program()).await.unwrap();
     another(b).await;
-    let day = UsageQuery { from: b.now(), to: b.now() };
-    let before = (b.tenant(b.alpha).await.account, b.store().usage(b.alpha, day).await.unwrap());
+    let day = UsageQuery::of(b.alpha, b.now(), b.now());
+    let before = (b.tenant(b.alpha).await.account, b.store().usage(day.clone()).await.unwrap());
     assert!(before.0.uncertain.0 > 0 && before.0.spent.0 > 0, "{:?}", before.0);
     b.wait(HOUR);
     assert_eq!(walk(b).await.jobs, 2);
-    assert_eq!((b.tenant(b.alpha).await.account, b.store().usage(b.alpha, day).await.unwrap()), before);
+    assert_eq!((b.tenant(b.alpha).await.account, b.store().usage(day.clone()).await.unwrap()), before);
 }
 
 pub async fn who_missed_what_was_deleted_is_told(b: &Bundle) {

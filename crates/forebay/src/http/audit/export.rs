@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::query;
 use crate::http::api::Api;
 use crate::http::auth::Principal;
+use crate::http::csv;
 use crate::http::dto::AuditEntry;
 use crate::http::params::Params;
 use crate::http::problem::Problem;
@@ -124,36 +125,5 @@ fn csv_line(entry: &AuditEntry) -> String {
         json(&entry.before),
         json(&entry.after),
     ];
-    fields.iter().map(|field| csv_field(field)).collect::<Vec<_>>().join(",") + "\r\n"
-}
-
-/// A field, in quotes where it needs them. A spreadsheet takes what begins like a formula for one; an
-/// apostrophe makes it a text.
-fn csv_field(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let guarded = if formula { format!("'{text}") } else { text.to_owned() };
-    if guarded.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", guarded.replace('"', "\"\""))
-    } else {
-        guarded
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_quoted_and_no_formula() {
-        for (text, field) in [
-            ("plain", "plain"),
-            ("", ""),
-            ("a,b", "\"a,b\""),
-            ("say \"hi\"\n", "\"say \"\"hi\"\"\n\""),
-            ("=1+1", "'=1+1"),
-            ("@SUM(A1),2", "\"'@SUM(A1),2\""),
-        ] {
-            assert_eq!(csv_field(text), field, "{text}");
-        }
-    }
+    csv::line(&fields)
 }

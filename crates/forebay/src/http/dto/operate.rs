@@ -5,8 +5,6 @@ use forebay_store::record::UsageRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::CURRENCY;
-
 /// The server takes requests.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Ready {
@@ -78,60 +76,82 @@ pub(in crate::http) struct PoolList {
     pub(in crate::http) data: Vec<Pool>,
 }
 
-/// What the tenant used, by day, task, model and pool.
+/// What was used. Rows are ordered by day, then by the names of tenant, task, model and pool.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Usage {
     /// The first day, UTC.
     #[schema(example = "2026-12-01")]
-    pub(in crate::http) from: String,
+    from: String,
     /// The last day, included.
-    pub(in crate::http) to: String,
-    pub(in crate::http) currency: &'static str,
-    pub(in crate::http) data: Vec<UsageDay>,
+    to: String,
+    currency: &'static str,
+    data: Vec<UsageLine>,
+    /// The sum of all rows.
+    total: UsageSums,
 }
 
-impl Usage {
-    /// The rows of some days.
-    pub(in crate::http) fn new(from: Timestamp, to: Timestamp, rows: Vec<UsageRow>) -> Self {
-        let data = rows.into_iter().map(UsageDay::from).collect();
-        Self { from: day(from), to: day(to), currency: CURRENCY, data }
+/// What was used by what it is told apart by; what it is added up over is absent.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct UsageLine {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) tenant: Option<String>,
+    /// UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) day: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) task: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::http) pool: Option<String>,
+    #[serde(flatten)]
+    pub(in crate::http) sums: UsageSums,
+}
+
+/// Attempts that were settled, and what they took.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(in crate::http) struct UsageSums {
+    pub(in crate::http) attempts: u64,
+    pub(in crate::http) input_tokens: u64,
+    pub(in crate::http) output_tokens: u64,
+    #[schema(value_type = i64)]
+    pub(in crate::http) cost_micros: Micros,
+    /// What may have been billed, and nobody knows.
+    #[schema(value_type = i64)]
+    pub(in crate::http) uncertain_micros: Micros,
+}
+
+impl UsageSums {
+    /// Adds others.
+    pub(in crate::http) fn add(&mut self, other: &UsageSums) {
+        self.attempts = self.attempts.saturating_add(other.attempts);
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cost_micros = self.cost_micros.plus(other.cost_micros);
+        self.uncertain_micros = self.uncertain_micros.plus(other.uncertain_micros);
     }
 }
 
-/// What was used on a day for a task with a model of a pool.
-#[derive(Debug, Serialize, ToSchema)]
-pub(in crate::http) struct UsageDay {
-    /// UTC.
-    day: String,
-    task: String,
-    model: String,
-    pool: String,
-    attempts: u64,
-    input_tokens: u64,
-    output_tokens: u64,
-    #[schema(value_type = i64)]
-    cost_micros: Micros,
-    #[schema(value_type = i64)]
-    uncertain_micros: Micros,
-}
-
-impl From<UsageRow> for UsageDay {
+impl From<UsageRow> for UsageLine {
     fn from(row: UsageRow) -> Self {
         Self {
-            day: day(row.day),
-            task: row.task,
-            model: row.model,
-            pool: row.pool,
-            attempts: row.attempts,
-            input_tokens: row.input_tokens,
-            output_tokens: row.output_tokens,
-            cost_micros: row.cost,
-            uncertain_micros: row.uncertain,
+            tenant: row.key.tenant,
+            day: row.key.day.map(day),
+            task: row.key.task,
+            model: row.key.model,
+            pool: row.key.pool,
+            sums: UsageSums {
+                attempts: row.attempts,
+                input_tokens: row.input_tokens,
+                output_tokens: row.output_tokens,
+                cost_micros: row.cost,
+                uncertain_micros: row.uncertain,
+            },
         }
     }
 }
 
 /// The day of a time, UTC.
-fn day(at: Timestamp) -> String {
+pub(in crate::http) fn day(at: Timestamp) -> String {
     at.to_string().chars().take_while(|char| *char != 'T').collect()
 }

@@ -216,6 +216,9 @@ fn response(answer: &Answer, schemas: &mut Schemas) -> Value {
             content["example"] = example.clone();
         }
         response["content"] = json!({media_type: content});
+        if let Some(other) = answer.or_as {
+            response["content"][other] = json!({"schema": {"type": "string"}});
+        }
     }
     response
 }
@@ -230,7 +233,7 @@ fn problems(route: &Route) -> BTreeMap<u16, Vec<Code>> {
     if route.scope.is_some() {
         codes.extend([Code::Unauthorized, Code::Forbidden]);
     }
-    if route.doc.media_type().is_some() {
+    if !route.doc.media_types().is_empty() {
         codes.push(Code::NotAcceptable);
     }
     if route.path.contains('{') {

@@ -17,6 +17,7 @@ mod retention;
 mod reviews;
 mod revisions;
 mod server;
+mod usage;
 mod workers;
 
 use std::sync::Arc;
