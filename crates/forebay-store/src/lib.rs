@@ -8,6 +8,7 @@ pub mod blob;
 pub mod clock;
 mod error;
 pub mod failpoint;
+pub mod health;
 mod ledger;
 pub mod postgres;
 pub mod record;

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use forebay_core::digest::Digest;
 
 use crate::StoreError;
+use crate::health::{Code, Finding, Level};
 
 /// One file of `migrations/DATABASE`.
 #[derive(Debug, Clone, Copy)]
@@ -172,16 +173,42 @@ pub fn judge(ours: &[Migration], present: &[Applied], place: &str) -> Result<(),
     Ok(())
 }
 
-/// Refuses a store that lacks a migration of ours.
-pub fn complete(ours: &[Migration], present: &[Applied], place: &str) -> Result<(), StoreError> {
-    judge(ours, present, place)?;
-    ours.get(present.len()).map_or(Ok(()), |missing| {
-        let reason = format!(
-            "migration {} ({}) is still to be applied: run `forebay migrate`",
-            missing.number, missing.name
-        );
-        Err(StoreError::Incompatible { path: place.to_owned(), reason })
-    })
+/// What an operator should know of the migrations that a store has. `running` are the processes that were heard of lately,
+/// with their builds.
+pub fn finding(
+    ours: &[Migration],
+    present: &[Applied],
+    running: &[(String, String)],
+    place: &str,
+) -> Option<Finding> {
+    let (level, code, what, fix) = match (judge(ours, present, place), ours.get(present.len())) {
+        (Err(StoreError::Incompatible { reason, .. }), _) => {
+            let fix = "run the release that it needs, or name another database".to_owned();
+            (Level::Fail, Code::SchemaOther, reason, fix)
+        }
+        (_, Some(missing)) => missing_one(missing, running),
+        (_, None) => {
+            let added = present.get(ours.len()..).unwrap_or_default();
+            let Applied { number, name, release, .. } = added.last()?;
+            let what = format!("release {release} has added to it, up to migration {number} ({name})");
+            (Level::Warn, Code::SchemaAhead, what, format!("replace this build by release {release}"))
+        }
+    };
+    Some(Finding { level, code, what, fix })
+}
+
+fn missing_one(missing: &Migration, running: &[(String, String)]) -> (Level, Code, String, String) {
+    let Migration { number, name, .. } = missing;
+    let in_the_way = match missing.kind() {
+        Kind::Contract { needs } => older(running, needs).join(", "),
+        Kind::Expand => String::new(),
+    };
+    if in_the_way.is_empty() {
+        let what = format!("migration {number} ({name}) is still to be applied");
+        return (Level::Fail, Code::SchemaBehind, what, "forebay migrate".to_owned());
+    }
+    let what = format!("migration {number} ({name}) waits for older processes: {in_the_way}");
+    (Level::Warn, Code::SchemaWaits, what, "end them and run `forebay migrate`".to_owned())
 }
 
 /// The names of migrations that are there.
@@ -235,5 +262,29 @@ mod tests {
             process("odd", "somebody's own"),
         ];
         assert_eq!(older(&running, needs), ["old (forebay/0.9.3)", "odd (somebody's own)"]);
+    }
+    #[test]
+    fn an_operator_is_told_what_is_missing_and_what_is_new() {
+        const BOTH: [Migration; 2] =
+            [OURS[0], Migration { number: 2, name: "less", sql: "-- contract: needs 0.2.0\nDROP TABLE a;" }];
+        let ours = || row(1, "expand", "0.1.0");
+        let found = |migrations: &[Migration], present: &[Applied], builds: &[&str]| {
+            let running: Vec<_> = builds.iter().map(|build| ("p".to_owned(), (*build).to_owned())).collect();
+            finding(migrations, present, &running, "here").map(|found| (found.level, found.code, found.what))
+        };
+        assert_eq!(found(&OURS, &[ours()], &["forebay/0.0.1"]), None);
+        let (level, code, what) = found(&OURS, &[], &[]).unwrap();
+        assert_eq!((level, code), (Level::Fail, Code::SchemaBehind), "{what}");
+        assert_eq!(what, "migration 1 (ledger) is still to be applied");
+        let (level, code, what) = found(&BOTH, &[ours()], &["forebay/0.2.0", "forebay/0.1.9"]).unwrap();
+        assert_eq!((level, code), (Level::Warn, Code::SchemaWaits), "{what}");
+        assert_eq!(what, "migration 2 (less) waits for older processes: p (forebay/0.1.9)");
+        let (_, code, what) = found(&BOTH, &[ours()], &["forebay/0.2.0"]).unwrap();
+        assert_eq!(code, Code::SchemaBehind, "{what}");
+        let (level, code, what) = found(&OURS, &[ours(), row(2, "expand", "0.2.0")], &[]).unwrap();
+        assert_eq!((level, code), (Level::Warn, Code::SchemaAhead), "{what}");
+        assert_eq!(what, "release 0.2.0 has added to it, up to migration 2 (m2)");
+        let (level, code, what) = found(&OURS, &[ours(), row(2, "contract", "0.2.0")], &[]).unwrap();
+        assert_eq!((level, code), (Level::Fail, Code::SchemaOther), "{what}");
     }
 }

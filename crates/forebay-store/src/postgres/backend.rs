@@ -26,6 +26,9 @@ use crate::{Clock, StoreError, SystemClock};
 /// A store in a PostgreSQL database. Cheap to clone; its connections are closed with the last clone.
 pub type PostgresStore = Ledger<Postgres>;
 
+/// The desks that write, each with a connection of its own.
+const DESKS: [&str; 5] = ["accept", "claim", "commit", "heartbeat", "rest"];
+
 /// How a process uses its database.
 pub struct Settings {
     /// Which database.
@@ -43,6 +46,12 @@ impl Settings {
     /// What most processes want.
     pub fn of(target: Target) -> Self {
         Self { target, readers: 8, notify: true, clock: None }
+    }
+
+    /// Connections that a process takes, at most: of each desk, of the log, of those that read, and for NOTIFY. One that
+    /// looks what became of a lost one's transaction is there for a moment only.
+    pub fn connections(&self) -> usize {
+        DESKS.len() + 1 + self.readers + usize::from(self.notify)
     }
 }
 
@@ -99,12 +108,13 @@ impl Postgres {
         let log = log::start(Arc::clone(&target), session, Arc::clone(&board))?;
         let notifier = outbox
             .map(|outbox| Notifier::start(Arc::clone(&target), outbox, Arc::clone(&board), log.clone()));
+        let [accept, claim, commit, heartbeat, rest] = DESKS.map(desk);
         Ok(Self {
-            accept: desk("accept")?,
-            claim: desk("claim")?,
-            commit: desk("commit")?,
-            heartbeat: desk("heartbeat")?,
-            rest: desk("rest")?,
+            accept: accept?,
+            claim: claim?,
+            commit: commit?,
+            heartbeat: heartbeat?,
+            rest: rest?,
             readers: Readers::new(Arc::clone(&target), settings.readers),
             log,
             _notifier: notifier.transpose()?,

@@ -6,11 +6,11 @@ use super::session::Session;
 use super::types::Owned;
 use super::{Target, postgres_sql};
 use crate::ledger::migration::{
-    Applied, Kind, Migration, MigrationReport, RELEASE, complete, judge, migration, names, older,
+    Applied, Kind, Migration, MigrationReport, RELEASE, judge, migration, names, older,
 };
 use crate::{Clock as _, StoreError, SystemClock};
 
-const MIGRATIONS: &[Migration] = &[
+pub(super) const MIGRATIONS: &[Migration] = &[
     migration!("postgres", 1, "ledger"),
     migration!("postgres", 2, "audit"),
     migration!("postgres", 3, "datasets"),
@@ -59,22 +59,7 @@ pub async fn migrate_by(
     .await
 }
 
-/// Looks whether a database is of this build's schema.
-///
-/// # Errors
-///
-/// When the server can't be reached, or the schema is another. The error says which.
-pub async fn check(target: Target) -> Result<MigrationReport, StoreError> {
-    on_a_thread(move || {
-        let session = Session::open(&target)?;
-        let present = session.block_on(applied(&session))?;
-        complete(MIGRATIONS, &present, &target.to_string())?;
-        Ok(MigrationReport { present: names(present), applied: Vec::new(), waiting: None })
-    })
-    .await
-}
-
-async fn on_a_thread<T: Send + 'static>(
+pub(super) async fn on_a_thread<T: Send + 'static>(
     doing: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(doing).await;
@@ -134,10 +119,7 @@ async fn in_the_way(
     now: Timestamp,
 ) -> Result<Option<String>, StoreError> {
     let Kind::Contract { needs } = migration.kind() else { return Ok(None) };
-    let heard_of = vec![Owned::Int(now.before(KNOWN).as_millis())];
-    let rows = session.query(postgres_sql!("link/builds"), heard_of).await?;
-    let processes = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    let old = older(&processes.collect::<Result<Vec<_>, StoreError>>()?, needs);
+    let old = older(&running(session, now).await?, needs);
     Ok((!old.is_empty()).then(|| {
         format!(
             "migration {} ({}) takes away what releases before {needs} use, and these processes are older: {}; end them and \
@@ -147,6 +129,13 @@ async fn in_the_way(
             old.join(", ")
         )
     }))
+}
+
+/// The processes that were heard of lately, with their builds.
+pub(super) async fn running(session: &Session, now: Timestamp) -> Result<Vec<(String, String)>, StoreError> {
+    let heard_of = vec![Owned::Int(now.before(KNOWN).as_millis())];
+    let rows = session.query(postgres_sql!("link/builds"), heard_of).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 async fn note(session: &Session, migration: &Migration, now: Timestamp) -> Result<(), StoreError> {
@@ -163,7 +152,7 @@ async fn note(session: &Session, migration: &Migration, now: Timestamp) -> Resul
 }
 
 /// What the database has; nothing where nobody has used it yet.
-async fn applied(session: &Session) -> Result<Vec<Applied>, StoreError> {
+pub(super) async fn applied(session: &Session) -> Result<Vec<Applied>, StoreError> {
     let known = session.query(postgres_sql!("link/has_migrations"), Vec::<Owned>::new()).await?;
     if known.first().map(|row| row.try_get::<_, bool>(0)).transpose()? != Some(true) {
         return Ok(Vec::new());

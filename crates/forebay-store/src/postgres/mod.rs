@@ -10,6 +10,7 @@ mod backend;
 mod connect;
 mod epoch;
 mod error;
+mod health;
 mod in_hand;
 mod log;
 mod migrate;
@@ -28,7 +29,8 @@ pub(crate) mod writes;
 pub use crate::ledger::migration::Migration;
 pub use backend::{PostgresStore, Settings};
 pub use connect::{ConnectError, Link, connect};
-pub use migrate::{check, migrate, migrate_by};
+pub use health::examine;
+pub use migrate::{migrate, migrate_by};
 pub use target::{BadTarget, Target};
 
 /// The statement in `sql/postgres/NAME.sql`, where the other database needs none.

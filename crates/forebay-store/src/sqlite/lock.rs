@@ -3,7 +3,7 @@
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::beside;
 use crate::StoreError;
@@ -16,9 +16,7 @@ pub(super) struct FileLock {
 impl FileLock {
     /// Takes the lock, or says who is in the way.
     pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
-        // SQLite follows links to the file itself, so the lock does too.
-        let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let lock_path = beside(&file, ".lock");
+        let lock_path = lock_path(path);
         let file = File::options()
             .mode(0o600)
             .create(true)
@@ -38,6 +36,30 @@ impl FileLock {
             }
         }
     }
+}
+
+impl FileLock {
+    /// Whether a process has the lock. Held for the moment that the look takes, it is one that others share.
+    pub(super) fn is_taken(path: &Path) -> Result<bool, StoreError> {
+        let lock_path = lock_path(path);
+        let failed = |error| StoreError::Unavailable(format!("{}: {error}", lock_path.display()));
+        let file = match File::open(&lock_path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => file.unlock().map(|()| false).map_err(failed),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+}
+
+/// SQLite follows links to the file itself, so the lock does too.
+fn lock_path(path: &Path) -> PathBuf {
+    let file = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    beside(&file, ".lock")
 }
 
 impl Drop for FileLock {

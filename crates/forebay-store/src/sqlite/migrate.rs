@@ -7,10 +7,10 @@ use rusqlite::Connection;
 
 use super::lock::FileLock;
 pub use crate::ledger::migration::MigrationReport;
-use crate::ledger::migration::{Applied, Migration, RELEASE, complete, judge, migration, names};
+use crate::ledger::migration::{Applied, Migration, RELEASE, judge, migration, names};
 use crate::{Clock as _, StoreError, SystemClock};
 
-const MIGRATIONS: &[Migration] = &[
+pub(super) const MIGRATIONS: &[Migration] = &[
     migration!("sqlite", 1, "ledger"),
     migration!("sqlite", 2, "audit"),
     migration!("sqlite", 3, "datasets"),
@@ -32,24 +32,6 @@ const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (
 pub fn migrate(path: &Path) -> Result<MigrationReport, StoreError> {
     let _lock = FileLock::take(path)?;
     apply(&mut super::connect(path)?, path, SystemClock.now())
-}
-
-/// Looks at a store while no server runs: that the file is whole and of this build's schema.
-///
-/// # Errors
-///
-/// When a process has the file, or it is damaged or of another schema. The error says which.
-pub fn check(path: &Path) -> Result<MigrationReport, StoreError> {
-    if !path.exists() {
-        return Err(StoreError::Unavailable(format!("{} does not exist", path.display())));
-    }
-    let _lock = FileLock::take(path)?;
-    let connection = super::connect(path)?;
-    super::read_through(&connection, path)?;
-    let migrated = connection.table_exists(None, "migrations")?;
-    let present = if migrated { applied(&connection)? } else { Vec::new() };
-    complete(MIGRATIONS, &present, &path.display().to_string())?;
-    Ok(MigrationReport { present: names(present), applied: Vec::new(), waiting: None })
 }
 
 /// Applies what is missing, each file in a transaction of its own.
@@ -84,7 +66,7 @@ pub(super) fn apply(
     Ok(report)
 }
 
-fn applied(connection: &Connection) -> Result<Vec<Applied>, StoreError> {
+pub(super) fn applied(connection: &Connection) -> Result<Vec<Applied>, StoreError> {
     let mut statement =
         connection.prepare("SELECT number, name, checksum, kind, release FROM migrations ORDER BY number")?;
     let rows = statement.query_map((), |row| {

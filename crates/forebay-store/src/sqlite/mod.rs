@@ -6,6 +6,7 @@
 
 mod checkpoint;
 pub mod floor;
+mod health;
 mod lock;
 mod migrate;
 mod readers;
@@ -24,8 +25,9 @@ use crate::ledger::signals::Board;
 use crate::ledger::transaction::Tx;
 use crate::ledger::{Backend, Identity, Ledger, Needs};
 use crate::{Clock, StoreError};
+pub use health::examine;
 use lock::FileLock;
-pub use migrate::{MigrationReport, check, migrate};
+pub use migrate::{MigrationReport, migrate};
 use readers::Readers;
 use transactions::OneWriter;
 
@@ -110,7 +112,7 @@ impl SqliteStore {
 }
 
 /// A file that is larger than this is not read through at the start: that would take longer than a restart may.
-/// `forebay doctor` does it.
+/// `forebay doctor --thorough` does it.
 const READ_THROUGH: u64 = 1 << 30;
 
 /// Refuses a file that may only be read, which SQLite opens all the same.

@@ -3,6 +3,7 @@
 pub mod audit;
 mod file;
 mod grouping;
+mod health;
 mod letters;
 mod statements;
 

@@ -1,11 +1,15 @@
 //! `forebay doctor`: looks at everything that must be right, and says what is not.
 
+mod database;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use forebay_store::{StoreError, postgres, sqlite};
+use reqwest::Url;
 use serde_json::{Value, json};
+
+use self::database::Looked;
 
 use super::client::{Ask, Client};
 use super::connection::{Connection, DEFAULT_STORE, is_loopback};
@@ -25,6 +29,9 @@ pub struct DoctorArgs {
     /// The server's configuration file, for where its blobs are
     #[arg(long, env = "FOREBAY_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Read the file of a SQLite database to its end, however long that takes
+    #[arg(long)]
+    thorough: bool,
 }
 
 impl DoctorArgs {
@@ -43,57 +50,110 @@ struct Finding {
     mark: Mark,
     subject: &'static str,
     text: String,
+    cause: Option<Cause>,
+    /// What to do about it: a command, a statement or a setting.
+    fix: Option<String>,
+}
+
+/// What kind of thing it is, where scripts may want to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cause {
+    code: &'static str,
+    /// Why it matters.
+    why: &'static str,
 }
 
 fn found(mark: Mark, subject: &'static str, text: impl Into<String>) -> Finding {
-    Finding { mark, subject, text: text.into() }
+    Finding { mark, subject, text: text.into(), cause: None, fix: None }
 }
 
-/// Examines the server, or the database where no server runs.
+/// Examines the server and the database, as far as each can be reached from here.
 pub async fn run(args: DoctorArgs, output: &Output) -> Result<Exit, CliError> {
     let url = args.connection.address()?;
     let client = args.connection.client()?;
-    let store = args.connection.store().ok();
+    let settings = args.settings();
+    let store = match &settings {
+        Ok(settings) => Some(settings.store.clone()),
+        Err(_) => args.connection.store().ok(),
+    };
+    let bounds = settings.as_ref().map(|settings| database::bounds(settings, args.thorough));
     let spinner = progress::spinner(output, "looking");
-    let mut findings = Vec::new();
-    match client.send(Ask::get(&["livez"])).await {
-        Ok(_) => {
-            findings.push(found(Mark::Ok, "server", format!("{url} answers")));
-            findings.extend(examine_server(&client).await);
-        }
-        Err(error @ CliError::Unreachable { .. }) => {
-            let mark = if is_loopback(&url) { Mark::Warn } else { Mark::Fail };
-            let server = found(mark, "server", error.to_string());
-            match store.clone().filter(|_| is_loopback(&url)) {
-                Some(store) => findings.extend(judged(server, examine_database(store).await)),
-                None => findings.push(server),
-            }
-        }
-        Err(error) => findings.push(found(Mark::Fail, "server", format!("{url} is not well: {error}"))),
-    }
+    let (server, is_alive) = examine_life(&client, &url).await;
+    let mut findings = match server.mark {
+        Mark::Ok => examine_server(&client).await,
+        _ => Vec::new(),
+    };
+    let is_served = is_alive && is_loopback(&url);
+    let within_reach = store.clone().filter(|store| is_within_reach(store, is_loopback(&url), is_served));
+    let looked = match within_reach {
+        Some(store) => Some(database::examine(store, bounds.unwrap_or_default(), is_served).await),
+        None => None,
+    };
+    findings.splice(0..0, judged(server, looked));
     findings.extend(store.and_then(|store| examine_key_file(&store.admin_key_file())));
-    findings.extend(examine_blobs(&args, is_loopback(&url)).await);
+    findings.extend(examine_blobs(&settings, is_loopback(&url)).await);
     spinner.finish_and_clear();
     show(&findings, output)
 }
 
-/// A database that is well may have no server now; where there is neither, nothing is.
-fn judged(server: Finding, database: Finding) -> [Finding; 2] {
-    let mark = if database.mark == Mark::Ok { server.mark } else { Mark::Fail };
-    [Finding { mark, ..server }, database]
+/// Whether the server lives, and whether there is one at all.
+async fn examine_life(client: &Client, url: &Url) -> (Finding, bool) {
+    match client.send(Ask::get(&["livez"])).await {
+        Ok(_) => (found(Mark::Ok, "server", format!("{url} answers")), true),
+        Err(error @ CliError::Unreachable { .. }) => {
+            let mark = if is_loopback(url) { Mark::Warn } else { Mark::Fail };
+            (found(mark, "server", error.to_string()), false)
+        }
+        Err(error) => (found(Mark::Fail, "server", format!("{url} is not well: {error}")), true),
+    }
+}
+
+/// Whether a database may be looked at from here: one that was named, or the one beside which commands are run, with a
+/// server on this machine. Where that answers it need not be there.
+fn is_within_reach(store: &StoreUrl, is_here: bool, is_served: bool) -> bool {
+    match StoreUrl::parse(DEFAULT_STORE, None) {
+        Ok(usual) if usual == *store => is_here && (!is_served || Path::new(&store.to_string()).exists()),
+        _ => true,
+    }
+}
+
+/// A database that is there may have no server now; where there is neither, nothing is.
+fn judged(server: Finding, database: Option<Looked>) -> Vec<Finding> {
+    let Some(Looked { is_there, findings }) = database else { return vec![server] };
+    let mark = match server.mark {
+        Mark::Warn if !is_there => Mark::Fail,
+        mark => mark,
+    };
+    std::iter::once(Finding { mark, ..server }).chain(findings).collect()
 }
 
 fn show(findings: &[Finding], output: &Output) -> Result<Exit, CliError> {
-    for Finding { mark, subject, text } in findings {
+    for finding in findings {
         if output.is_json() {
-            output.record(&json!({ "mark": mark.word(), "subject": subject, "text": text }))?;
+            output.record(&record(finding))?;
         } else {
-            output
-                .marked(*mark, &format!("{subject:<12} {}", text.replace('\n', "\n                   ")))?;
+            output.marked(finding.mark, &line(finding))?;
         }
     }
     let has_failed = findings.iter().any(|finding| finding.mark == Mark::Fail);
     Ok(if has_failed { Exit::Failed } else { Exit::Done })
+}
+
+fn record(Finding { mark, subject, text, cause, fix }: &Finding) -> Value {
+    let (code, why) = cause.map_or((None, None), |cause| (Some(cause.code), Some(cause.why)));
+    json!({ "mark": mark.word(), "subject": subject, "text": text, "code": code, "why": why, "fix": fix })
+}
+
+/// What is found, why it matters and what to do, each on a line of its own.
+fn line(Finding { subject, text, cause, fix, .. }: &Finding) -> String {
+    let mut line = format!("{subject:<12} {text}");
+    if let Some(Cause { why, .. }) = cause {
+        line.push_str(&format!("\n{why}"));
+    }
+    if let Some(fix) = fix {
+        line.push_str(&format!("\nfix: {fix}"));
+    }
+    line.replace('\n', "\n                   ")
 }
 
 async fn examine_server(client: &Client) -> Vec<Finding> {
@@ -183,29 +243,6 @@ fn pool_finding(pool: &Value) -> Finding {
     }
 }
 
-async fn examine_database(store: StoreUrl) -> Finding {
-    let shown = store.to_string();
-    let (checked, praise) = match store {
-        StoreUrl::Sqlite(path) => {
-            let checked = tokio::task::spawn_blocking(move || sqlite::check(&path)).await;
-            (checked.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string()))), "is whole")
-        }
-        StoreUrl::Postgres(target) => (postgres::check(*target).await, "is as this build wants it"),
-    };
-    match checked {
-        Ok(report) => {
-            let last = report.present.last().map_or("none", String::as_str);
-            found(Mark::Ok, "database", format!("{shown} {praise}; its last migration is `{last}`"))
-        }
-        Err(StoreError::Unavailable(reason)) => found(Mark::Warn, "database", reason),
-        Err(StoreError::Unreachable(error)) => {
-            let text = format!("{}: {}\nfix: {}", error.target, error.problem, error.fix);
-            found(Mark::Fail, "database", text)
-        }
-        Err(error) => found(Mark::Fail, "database", error.to_string()),
-    }
-}
-
 /// The key file of a database on this machine, where there is one.
 fn examine_key_file(file: &Path) -> Option<Finding> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -213,26 +250,25 @@ fn examine_key_file(file: &Path) -> Option<Finding> {
     let shown = file.display();
     Some(match mode & 0o077 {
         0 => found(Mark::Ok, "key file", format!("{shown} is for its owner only")),
-        _ => found(
-            Mark::Fail,
-            "key file",
-            format!("{shown} can be read by others ({mode:o}): chmod 600 {shown}"),
-        ),
+        _ => Finding {
+            fix: Some(format!("chmod 600 {shown}")),
+            ..found(Mark::Fail, "key file", format!("{shown} can be read by others ({mode:o})"))
+        },
     })
 }
 
 /// The store of blobs, as this process is set up: a bucket, or a folder where the server is on this machine.
-async fn examine_blobs(args: &DoctorArgs, is_here: bool) -> Option<Finding> {
-    let place = match args.settings() {
-        Ok(settings) => settings.blobs,
+async fn examine_blobs(settings: &Result<Settings, Vec<ConfigFault>>, is_here: bool) -> Option<Finding> {
+    let place = match settings {
+        Ok(settings) => &settings.blobs,
         Err(faults) => {
-            return Some(found(Mark::Fail, "config", CliError::Configuration(faults).to_string()));
+            return Some(found(Mark::Fail, "config", CliError::Configuration(faults.clone()).to_string()));
         }
     };
     if !is_here && matches!(place, BlobPlace::Folder(_)) {
         return None;
     }
-    Some(match blobs::examine(&place).await {
+    Some(match blobs::examine(place).await {
         Ok(true) => found(Mark::Ok, "blobs", format!("{place} can be written, read and deleted")),
         Ok(false) => return None,
         Err(problem) => found(Mark::Fail, "blobs", problem),
@@ -283,9 +319,44 @@ mod tests {
     #[test]
     fn neither_server_nor_database_is_a_failure() {
         let gone = found(Mark::Warn, "server", "gone");
-        let absent = found(Mark::Warn, "database", "absent");
-        assert_eq!(judged(gone.clone(), absent)[0].mark, Mark::Fail);
-        assert_eq!(judged(gone, found(Mark::Ok, "database", "whole"))[0].mark, Mark::Warn);
+        let looked = |is_there| Some(Looked { is_there, findings: vec![found(Mark::Warn, "database", "")] });
+        assert_eq!(judged(gone.clone(), looked(false))[0].mark, Mark::Fail);
+        assert_eq!(judged(gone.clone(), looked(true))[0].mark, Mark::Warn);
+        assert_eq!(judged(gone, None).len(), 1);
+        assert_eq!(judged(found(Mark::Ok, "server", "answers"), looked(false))[0].mark, Mark::Ok);
+    }
+
+    #[test]
+    fn the_usual_database_is_looked_at_where_it_may_be() {
+        let (usual, named) = (
+            StoreUrl::parse(DEFAULT_STORE, None).unwrap(),
+            StoreUrl::parse("postgres://u@db/forebay", None).unwrap(),
+        );
+        assert!(is_within_reach(&usual, true, false), "without a server it must be there");
+        assert!(!is_within_reach(&usual, true, true), "the server's may be in another folder");
+        assert!(!is_within_reach(&usual, false, false), "it is not that of another machine's server");
+        assert!(is_within_reach(&named, false, true));
+    }
+
+    #[test]
+    fn what_is_found_is_shown_with_why_and_with_the_fix() {
+        let cause = Some(Cause { code: "fsync_off", why: "it may be lost" });
+        let ill = Finding {
+            cause,
+            fix: Some("set it".to_owned()),
+            ..found(Mark::Fail, "durability", "fsync is off")
+        };
+        let margin = " ".repeat(19);
+        assert_eq!(
+            line(&ill),
+            format!("durability   fsync is off\n{margin}it may be lost\n{margin}fix: set it")
+        );
+        assert_eq!(
+            record(&ill),
+            json!({ "mark": "fail", "subject": "durability", "text": "fsync is off", "code": "fsync_off",
+                    "why": "it may be lost", "fix": "set it" })
+        );
+        assert_eq!(record(&found(Mark::Ok, "key", "accepted"))["fix"], Value::Null);
     }
 
     #[test]

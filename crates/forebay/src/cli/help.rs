@@ -272,4 +272,5 @@ Examples:
 pub const DOCTOR: &str = "\
 Examples:
   forebay doctor
+  forebay doctor --store postgres://forebay@db.example.com/forebay
   FOREBAY_URL=https://forebay.example.com FOREBAY_KEY=fbk_... forebay doctor --json";

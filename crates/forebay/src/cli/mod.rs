@@ -151,7 +151,7 @@ enum Command {
     /// Brings a database to this version's schema
     #[command(after_help = help::MIGRATE)]
     Migrate(migrate::MigrateArgs),
-    /// Looks for what is wrong with a server, or with a database that no server has open
+    /// Looks for what is wrong with a server and with its database
     #[command(after_help = help::DOCTOR)]
     Doctor(doctor::DoctorArgs),
     /// Judges whether a store holds what it promises, from its records and from logs

@@ -80,7 +80,7 @@ fn what_is_right_is_taken() {
         "plan --arrivals 1800/h --service 8s --service-p95 20s --utilization 0.9 --late 2% --plot b.svg",
         "audit --follow --action key.revoke --limit 5 --json",
         "migrate --store sqlite:a.db",
-        "doctor",
+        "doctor --thorough --store postgres://u@db/forebay",
     ] {
         let parsed = parse(line);
         assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());

@@ -17,6 +17,7 @@ mod chaos_proxy;
 mod command_line;
 mod commands;
 mod crash;
+mod doctor;
 mod failpoints;
 mod fairness;
 mod faults;

@@ -11,6 +11,7 @@ use forebay_core::extract::FindingCode;
 use forebay_core::failure::{Charge, FailureClass, Fault, Retry};
 use forebay_core::lifecycle::TABLE;
 use forebay_core::limits;
+use forebay_store::health;
 
 use crate::source::{SOURCES, Source, files};
 use crate::{none, root};
@@ -99,6 +100,18 @@ fn findings_are_documented_as_they_are() {
         vec![code(facts.name), facts.meaning.to_owned(), facts.rule.to_owned(), code(facts.class.name())]
     });
     same_table("docs/validation.md", &["code", "meaning", "rule", "class"], &rows, "FindingCode::facts");
+}
+
+#[test]
+fn what_the_doctor_finds_is_documented_as_it_is() {
+    let rows: Vec<_> = health::Code::ALL
+        .iter()
+        .map(|finding| {
+            let facts = finding.facts();
+            vec![code(facts.name), facts.subject.to_owned(), facts.why.to_owned()]
+        })
+        .collect();
+    same_table("docs/doctor.md", &["code", "line", "why it matters"], &rows, "health::Code::facts");
 }
 
 fn code(name: &str) -> String {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use forebay_core::job::State;
 use forebay_core::time::Timestamp;
+use forebay_store::health::{Bounds, Code, Level};
 use forebay_store::record::{Actor, Bytes, NewJob, TenantSettings};
-use forebay_store::sqlite::{SqliteStore, check, migrate};
+use forebay_store::sqlite::{SqliteStore, examine, migrate};
 use forebay_store::{Access as _, ManualClock, StoreError};
 
 use super::SqliteFile;
@@ -62,8 +63,9 @@ fn a_file_that_is_open_is_refused() {
     assert!(matches!(second, StoreError::InUse { .. }));
     assert_in_use(&second.to_string());
     assert!(matches!(migrate(&file.path()), Err(StoreError::InUse { .. })));
-    assert!(matches!(check(&file.path()), Err(StoreError::InUse { .. })));
+    assert_eq!(found(&file, &[Code::InUse]), [(Level::Warn, Code::InUse)]);
     drop(store);
+    assert_eq!(found(&file, &[Code::InUse]), []);
     SqliteStore::open(&file.path(), clock()).unwrap();
 }
 
@@ -126,7 +128,7 @@ fn a_second_migration_changes_nothing() {
     let second = migrate(&file.path()).unwrap();
     assert_eq!((second.present, second.applied), (first.present.clone(), vec![]));
     assert_eq!(schema(), before);
-    assert_eq!(check(&file.path()).unwrap().present, first.present);
+    assert_eq!(found(&file, Code::ALL), []);
 }
 
 #[test]
@@ -135,9 +137,11 @@ fn a_file_that_a_newer_build_has_contracted_is_refused() {
     migrate(&file.path()).unwrap();
     let later = "INSERT INTO migrations VALUES (999, 'later', 'x', 0, 'expand', '9.0.0')";
     file.connection().execute(later, ()).unwrap();
-    assert!(check(&file.path()).is_ok() && opened(&file).is_none(), "what only adds is no hindrance");
+    assert!(opened(&file).is_none(), "what only adds is no hindrance");
+    assert_eq!(found(&file, Code::ALL), [(Level::Warn, Code::SchemaAhead)]);
     file.connection().execute("UPDATE migrations SET kind = 'contract' WHERE number = 999", ()).unwrap();
-    for refused in [migrate(&file.path()).err(), check(&file.path()).err(), opened(&file)] {
+    assert_eq!(found(&file, Code::ALL), [(Level::Fail, Code::SchemaOther)]);
+    for refused in [migrate(&file.path()).err(), opened(&file)] {
         let Some(StoreError::Incompatible { reason, .. }) = refused else { panic!("{refused:?}") };
         assert!(reason.contains("release 9.0.0"), "{reason}");
     }
@@ -148,10 +152,17 @@ fn a_file_whose_migrations_were_changed_is_refused() {
     let file = SqliteFile::new();
     migrate(&file.path()).unwrap();
     file.connection().execute("UPDATE migrations SET checksum = 'x'", ()).unwrap();
-    for refused in [migrate(&file.path()).err(), check(&file.path()).err(), opened(&file)] {
+    assert_eq!(found(&file, Code::ALL), [(Level::Fail, Code::SchemaOther)]);
+    for refused in [migrate(&file.path()).err(), opened(&file)] {
         let Some(StoreError::Incompatible { reason, .. }) = refused else { panic!("{refused:?}") };
         assert!(reason.contains("migration 1 (ledger)"), "{reason}");
     }
+}
+
+/// What an examination finds of these kinds.
+fn found(file: &SqliteFile, kinds: &[Code]) -> Vec<(Level, Code)> {
+    let findings = examine(&file.path(), &Bounds::default()).unwrap().findings;
+    findings.iter().map(|found| (found.level, found.code)).filter(|(_, code)| kinds.contains(code)).collect()
 }
 
 fn opened(file: &SqliteFile) -> Option<StoreError> {
@@ -161,23 +172,22 @@ fn opened(file: &SqliteFile) -> Option<StoreError> {
 #[test]
 fn what_is_no_store_is_refused_and_left_alone() {
     let file = SqliteFile::new();
-    assert!(
-        matches!(check(&file.path()), Err(StoreError::Unavailable(reason)) if reason.contains("not exist"))
-    );
+    let absent = examine(&file.path(), &Bounds::default());
+    assert!(matches!(absent, Err(StoreError::Unavailable(reason)) if reason.contains("not exist")));
     std::fs::write(file.path(), "this is a letter, not a database. ".repeat(300)).unwrap();
     let before = std::fs::read(file.path()).unwrap();
     assert!(matches!(opened(&file), Some(StoreError::Damaged { .. })));
-    assert!(matches!(check(&file.path()), Err(StoreError::Damaged { .. })));
+    assert!(found(&file, Code::ALL).contains(&(Level::Fail, Code::Damaged)));
     assert_eq!(std::fs::read(file.path()).unwrap(), before);
 }
 
 /// A database of somebody else's, or a file that is empty, is not a store of this build.
 #[test]
-fn a_check_refuses_what_was_never_migrated() {
+fn what_was_never_migrated_is_found() {
     let file = SqliteFile::new();
     file.connection().execute_batch("CREATE TABLE letters (text TEXT)").unwrap();
-    let refused = check(&file.path()).err();
-    assert!(matches!(&refused, Some(StoreError::Incompatible { .. })), "{refused:?}");
+    let schema = [Code::SchemaBehind, Code::SchemaAhead, Code::SchemaOther];
+    assert_eq!(found(&file, &schema), [(Level::Fail, Code::SchemaBehind)]);
 }
 
 /// Not even somebody with the file in hand changes by mistake what was audited.
