@@ -96,7 +96,7 @@ pub async fn start_with(settings: Settings, first_definitions: &str) -> Result<S
     let listener = listen(settings.listen).await?;
     let addr =
         listener.local_addr().map_err(|source| StartError::Listen { address: settings.listen, source })?;
-    let store = open(&settings.store, settings.notify).await?;
+    let store = open(&settings.store, settings.notify, settings.readers).await?;
     let gateway = Gateway::new()?;
     let blobs = blobs::open(&settings, &gateway).await.map_err(StartError::Blobs)?;
     let revisions = Arc::new(Revisions::open(Arc::clone(&store), first_definitions).await?);
@@ -171,16 +171,18 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
     TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })
 }
 
-/// Opens a store; `notify` where it is shared with processes that should be told what this one does, and tell it.
+/// Opens a store; `notify` where it is shared with processes that should be told what this one does, and tell it. On a
+/// server, so many read at the same time.
 ///
 /// # Errors
 ///
 /// When it can't be used.
-pub async fn open(store: &StoreUrl, notify: bool) -> Result<Arc<dyn Store>, StoreError> {
+pub async fn open(store: &StoreUrl, notify: bool, readers: usize) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match store {
         StoreUrl::Sqlite(path) => Arc::new(SqliteStore::open(path, Arc::new(SystemClock))?),
         StoreUrl::Postgres(target) => {
-            let settings = postgres::Settings { notify, ..postgres::Settings::of((**target).clone()) };
+            let settings =
+                postgres::Settings { notify, readers, ..postgres::Settings::of((**target).clone()) };
             Arc::new(PostgresStore::open(settings).await?)
         }
     })

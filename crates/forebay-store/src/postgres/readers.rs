@@ -26,11 +26,18 @@ pub(super) struct Readers {
     target: Arc<Target>,
     idle: Arc<Mutex<Vec<Session>>>,
     permits: Arc<Semaphore>,
+    /// How many connections there may be.
+    most: usize,
 }
 
 impl Readers {
     pub(super) fn new(target: Arc<Target>, connections: usize) -> Self {
-        Self { target, idle: Arc::default(), permits: Arc::new(Semaphore::new(connections)) }
+        Self {
+            target,
+            idle: Arc::default(),
+            permits: Arc::new(Semaphore::new(connections)),
+            most: connections,
+        }
     }
 
     /// Runs a read to its end, whether its caller waits for it or not.
@@ -41,9 +48,7 @@ impl Readers {
         verb: impl FnOnce(&Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let permit = tokio::time::timeout(PATIENCE, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit = permit.map_err(|_| {
-            StoreError::Unavailable("all connections that read are busy with something slow".to_owned())
-        })?;
+        let permit = permit.map_err(|_| all_busy(self.most))?;
         let this = self.clone();
         let reading = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -75,4 +80,13 @@ impl Readers {
             }
         }
     }
+}
+
+/// Nobody has given a connection back for too long.
+fn all_busy(connections: usize) -> StoreError {
+    let secs = PATIENCE.as_secs();
+    StoreError::Unavailable(format!(
+        "all {connections} connections that read the database were busy for {secs} s: either something holds them up, which \
+         `forebay doctor` finds, or they are too few for so many reads, which the setting `readers` changes"
+    ))
 }

@@ -9,6 +9,8 @@ pub enum Key {
     Store,
     /// Whether processes tell each other by NOTIFY.
     Notify,
+    /// Connections that read.
+    Readers,
     /// Where documents, and what is too large for a row, are.
     Blobs,
     /// The address of the bucket's service.
@@ -45,10 +47,11 @@ pub enum Key {
 
 impl Key {
     /// Every key, in the order of the commented defaults.
-    pub const ALL: [Key; 19] = [
+    pub const ALL: [Key; 20] = [
         Key::Listen,
         Key::Store,
         Key::Notify,
+        Key::Readers,
         Key::Blobs,
         Key::BlobsEndpoint,
         Key::BlobsRegion,
@@ -73,6 +76,7 @@ impl Key {
             Key::Listen => "listen",
             Key::Store => "store",
             Key::Notify => "notify",
+            Key::Readers => "readers",
             Key::Blobs => "blobs",
             Key::BlobsEndpoint => "blobs_endpoint",
             Key::BlobsRegion => "blobs_region",

@@ -30,6 +30,9 @@ pub use store::{NotAStore, PASSWORD_VARIABLE, StoreUrl};
 /// The commented defaults, in the form of a configuration file. The base of every configuration.
 pub const DEFAULTS: &str = include_str!("../../defaults/forebay.toml");
 
+/// How many read a PostgreSQL database at the same time, where nobody says otherwise.
+pub const READERS: usize = 8;
+
 /// What a serving process goes by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -40,6 +43,8 @@ pub struct Settings {
     /// Whether processes on one PostgreSQL database tell each other by NOTIFY what they do; otherwise each finds
     /// out within a second. Default true.
     pub notify: bool,
+    /// Reads of a PostgreSQL database at the same time; each takes a connection. Default 8.
+    pub readers: usize,
     /// Where documents are, and what is too large for a row. Default: the folder `forebay.db.blobs`.
     pub blobs: BlobPlace,
     /// What the process does. Default: everything.
@@ -73,6 +78,7 @@ impl Settings {
             blobs: BlobPlace::Folder(store.blob_folder()),
             store,
             notify: true,
+            readers: READERS,
             roles: Roles::ALL,
             pools: Only::default(),
             tasks: Only::default(),

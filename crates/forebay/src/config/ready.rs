@@ -24,6 +24,7 @@ pub(super) fn settings(
     let store = reader.read(Key::Store, |given| store(given, variable(PASSWORD_VARIABLE)));
     let blobs = blobs::place(&mut reader, store.as_ref(), variable);
     let notify = reader.read(Key::Notify, flag);
+    let readers = reader.number(Key::Readers, 1, 1_000);
     let roles = reader.read(Key::Roles, roles);
     let pools = reader.read(Key::Pools, names);
     let tasks = reader.read(Key::Tasks, names);
@@ -39,6 +40,7 @@ pub(super) fn settings(
         listen: listen?,
         store: store?,
         notify: notify?,
+        readers: usize::try_from(readers?).ok()?,
         blobs: blobs?,
         roles: roles?,
         pools: pools?,

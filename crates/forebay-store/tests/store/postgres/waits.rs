@@ -193,7 +193,9 @@ async fn who_waits_for_a_lock_holds_up_no_heartbeat() {
     let started = timeout(SOON, store.claim(stage.b.new_claim())).await.expect("at once").unwrap();
     assert_eq!(started.claimed[0].job_id, new.job_id);
     let refused = timeout(2 * SOON, store.job(stage.b.alpha, new.job_id)).await.expect("before long");
-    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    let Err(StoreError::Unavailable(reason)) = refused else { panic!("{refused:?}") };
+    assert!(reason.starts_with("all 1 connections that read"), "{reason}");
+    assert!(reason.contains("forebay doctor") && reason.contains("`readers`"), "{reason}");
     assert!(
         !reading.is_finished() && !reporting.is_finished(),
         "all of it beside them: {:?}",

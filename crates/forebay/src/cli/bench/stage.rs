@@ -17,7 +17,7 @@ use super::process::{self, Used};
 use super::scratch::{Counted, Scratch};
 use super::wire::Wire;
 use crate::cli::error::CliError;
-use crate::config::StoreUrl;
+use crate::config::{READERS, StoreUrl};
 use crate::runtime::random_bytes;
 use crate::service;
 
@@ -71,7 +71,7 @@ impl Folder {
     pub(super) async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
         let store = StoreUrl::parse(&self.store(), None);
         let store = store.map_err(|error| CliError::usage(error.problem, error.fix))?;
-        service::open(&store, true)
+        service::open(&store, true, READERS)
             .await
             .map_err(|error| CliError::failed("the store can't be opened", &error))
     }

@@ -49,7 +49,8 @@ pub(super) fn bounds(settings: &Settings, is_thorough: bool) -> Bounds {
         bounds.reading = None;
     }
     if let StoreUrl::Postgres(target) = &settings.store {
-        let process = Postgres { notify: settings.notify, ..Postgres::of((**target).clone()) };
+        let (notify, readers) = (settings.notify, settings.readers);
+        let process = Postgres { notify, readers, ..Postgres::of((**target).clone()) };
         bounds.connections = i64::try_from(process.connections()).unwrap_or(i64::MAX);
     }
     bounds

@@ -65,7 +65,7 @@ fn everything_that_is_wrong_is_said_at_once() {
                 drain_ms = \"20s\"\nmax_pending_jobs = 1.5\n";
     insta::assert_snapshot!(refusals(text), @r#"
     forebay.toml:2: there is no key `slotz`
-      fix: remove it, or use one of listen, store, notify, blobs, blobs_endpoint, blobs_region, blobs_addressing, blobs_credentials, blobs_plain_http, roles, pools, tasks, slots, lease_ms, heartbeat_ms, reaper_interval_ms, drain_ms, max_pending_jobs, idempotency_ttl_ms
+      fix: remove it, or use one of listen, store, notify, readers, blobs, blobs_endpoint, blobs_region, blobs_addressing, blobs_credentials, blobs_plain_http, roles, pools, tasks, slots, lease_ms, heartbeat_ms, reaper_interval_ms, drain_ms, max_pending_jobs, idempotency_ttl_ms
     forebay.toml:1: listen = "localhost": not an address to listen on
       fix: write an IP address and a port, such as "127.0.0.1:7120" or "[::1]:7120"
     forebay.toml:4: store = (not shown): the database is missing
