@@ -20,10 +20,10 @@ use crate::record::{
     Deleted, DocumentRecord, DueReview, EventPage, EventQuery, Extended, Held, JobPage, JobQuery, JobRecord,
     Keep, Lapsed, Lead, Letter, LetterChange, LetterChanged, LetterFilter, LetterGroup, LetterPage,
     LetterQuery, LetterState, Member, MemberRecord, NewBatch, NewDataset, NewDecision, NewDocument, NewJob,
-    NewReplay, NewReview, NewRevision, OpenLetters, Placed, PoolStatus, ProcessRecord, ProcessReport, Queue,
-    ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, Retained, ReviewPage, ReviewQuery, ReviewRecord,
-    ReviewRefused, RevisionPage, RevisionRecord, Shares, StandingClaim, StepCommit, StepRecord, Taken,
-    UsageQuery, UsageRow, Walked, Work,
+    NewReplay, NewReview, NewRevision, OpenLetters, Placed, PoolDemand, PoolStatus, ProcessRecord,
+    ProcessReport, Queue, ReplayQuery, ReplayRefused, ReplaySource, ResultRecord, Retained, ReviewPage,
+    ReviewQuery, ReviewRecord, ReviewRefused, RevisionPage, RevisionRecord, Shares, StandingClaim,
+    StepCommit, StepRecord, Taken, UsageQuery, UsageRow, Walked, Work,
 };
 
 /// Everything that the service needs of a store.
@@ -229,6 +229,9 @@ pub trait Inspect: Send + Sync {
 
     /// The use of each pool that was ever claimed from.
     async fn pools(&self) -> Result<Vec<PoolStatus>, StoreError>;
+
+    /// What there is to do in a pool, of one task or of all.
+    async fn demand(&self, pool: &str, task: Option<&str>) -> Result<PoolDemand, StoreError>;
 
     /// What the tenants with due jobs were handed of each pool.
     async fn shares(&self) -> Result<Vec<Shares>, StoreError>;

@@ -4,6 +4,7 @@
 //! * [`course`]: how a backlog changes over time.
 //! * [`ratio`]: the exact numbers of both.
 //! * [`adaptive`]: how many calls at a time a provider takes well.
+//! * [`sizing`]: how many calls at a time workers are to hold.
 //! * [`calibration`]: how far estimates of tokens are off.
 
 pub mod adaptive;
@@ -11,3 +12,4 @@ pub mod calibration;
 pub mod course;
 pub mod planner;
 pub mod ratio;
+pub mod sizing;

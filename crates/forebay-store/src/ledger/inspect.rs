@@ -8,8 +8,10 @@ use forebay_core::job::State;
 
 use super::columns::Columns;
 use super::transaction::Tx;
-use super::{Backend, Ledger, jobs, ordering, queue, sql, usage};
-use crate::record::{AttemptRecord, LaneShare, PoolStatus, Queue, Shares, StepRecord, UsageQuery, UsageRow};
+use super::{Backend, Ledger, demand, jobs, ordering, queue, sql, usage};
+use crate::record::{
+    AttemptRecord, LaneShare, PoolDemand, PoolStatus, Queue, Shares, StepRecord, UsageQuery, UsageRow,
+};
 use crate::{Inspect, StoreError};
 
 #[async_trait]
@@ -32,6 +34,11 @@ impl<B: Backend> Inspect for Ledger<B> {
             names.iter().map(|name| queue::pool_status(tx, name)).collect()
         })
         .await
+    }
+
+    async fn demand(&self, pool: &str, task: Option<&str>) -> Result<PoolDemand, StoreError> {
+        let (pool, task) = (pool.to_owned(), task.map(str::to_owned));
+        self.read(move |tx| demand::of_pool(tx, &pool, task.as_deref())).await
     }
 
     async fn shares(&self) -> Result<Vec<Shares>, StoreError> {

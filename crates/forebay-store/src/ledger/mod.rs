@@ -12,6 +12,7 @@ mod batches;
 pub mod claim;
 pub mod columns;
 mod datasets;
+mod demand;
 pub mod desk;
 mod documents;
 mod extend;

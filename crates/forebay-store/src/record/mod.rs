@@ -6,6 +6,7 @@ mod audit;
 mod batch;
 mod claim;
 mod dataset;
+mod demand;
 mod job;
 mod letter;
 mod log;
@@ -26,6 +27,7 @@ pub use batch::{
 };
 pub use claim::{Claim, ClaimReply, Claimed, Extended, Held, Lapsed, ModelPrice, StandingClaim, Told, Work};
 pub use dataset::{DatasetPut, DatasetRecord, NewDataset};
+pub use demand::{PoolDemand, WaitingJobs};
 pub use job::{
     AttemptRecord, Cancelled, JobPage, JobQuery, JobRecord, JobUsage, LaneShare, PoolStatus, Queue,
     ResultRecord, Shares, StepRecord,

@@ -12,6 +12,7 @@ mod answers;
 mod api;
 mod audit;
 pub mod auth;
+mod autoscaling;
 mod batches;
 mod body;
 mod csv;
@@ -79,6 +80,7 @@ fn routes() -> Vec<Route> {
         usage::routes(),
         pools::routes(),
         workers::routes(),
+        autoscaling::routes(),
         retention::routes(),
         revisions::routes(),
         tenants::routes(),

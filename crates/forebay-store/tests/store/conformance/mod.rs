@@ -11,6 +11,7 @@ pub mod claim;
 pub mod clocks;
 pub mod datasets;
 pub mod decisions;
+pub mod demand;
 pub mod documents;
 pub mod due;
 pub mod duplicates;
@@ -378,6 +379,14 @@ macro_rules! cases {
                 a_failure_of_a_newer_class_is_one_that_can_not_be_read,
                 a_job_of_a_newer_priority_has_its_turn,
                 an_action_and_a_scope_of_a_newer_build_are_no_hindrance,
+            }
+            demand {
+                a_pool_that_nobody_asked_for_has_no_demand,
+                what_waits_is_told_apart_by_tenant_and_task,
+                what_is_not_due_or_runs_does_not_wait,
+                calls_are_measured_by_what_has_ended,
+                calls_of_others_and_of_other_pools_are_not_measured,
+                a_pool_that_rests_says_until_when,
             }
             usage {
                 days_add_up_to_attempts,

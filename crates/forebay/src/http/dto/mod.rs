@@ -14,6 +14,7 @@ mod operate;
 mod retention;
 mod review;
 mod revision;
+mod scaling;
 mod shapes;
 mod task;
 mod worker;
@@ -39,6 +40,7 @@ pub(super) use review::{
 pub(super) use revision::{
     ActorDto, Revision, RevisionBody, RevisionDiff, RevisionEntry, RevisionList, RevisionTrial, RollbackBody,
 };
+pub(super) use scaling::{PoolScaling, Scaling};
 pub(super) use task::{Task, TaskList};
 pub(super) use worker::{Worker, WorkerList};
 

@@ -88,6 +88,7 @@ const TAGS: &[(&str, &str)] = &[
     ("usage", "What was used"),
     ("pools", "Capacity"),
     ("workers", "Processes"),
+    ("autoscaling", "How many workers are worth running"),
     ("retention", "Retention"),
     ("revisions", "Definitions by number"),
     ("tenants", "Who pays and owns"),

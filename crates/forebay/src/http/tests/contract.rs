@@ -37,6 +37,7 @@ fn the_routes_and_their_scopes_are_those_of_the_contract() {
     GET /readyz -
     GET /v1/audit admin
     GET /v1/audit/export admin
+    GET /v1/autoscaling/workers operate
     GET /v1/datasets read
     GET /v1/datasets/{name} read
     GET /v1/datasets/{name}/content inspect

@@ -2,6 +2,7 @@
 
 mod access;
 mod audit;
+mod autoscaling;
 mod batches;
 mod broken;
 mod contract;
