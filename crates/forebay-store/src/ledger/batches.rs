@@ -224,12 +224,16 @@ fn cancel(
     most: usize,
     by: &Actor,
 ) -> Result<Option<usize>, StoreError> {
+    if one(tx, tenant, batch)?.is_none() {
+        return Ok(None);
+    }
+    // Jobs before their batches, as by whoever ends one. What joins in between comes late, and is cancelled all the same.
+    tx.lock_jobs(&unfinished(tx, batch, most)?)?;
     lock(tx, batch)?;
     let Some(before) = one(tx, tenant, batch)? else {
         return Ok(None);
     };
-    let unfinished: Vec<JobId> =
-        tx.rows(sql!("batches/unfinished"), (batch.as_bytes(), limit(most)), |c| c.id())?;
+    let unfinished = unfinished(tx, batch, most)?;
     for job in &unfinished {
         jobs::cancel(tx, tenant, *job, by)?;
     }
@@ -247,6 +251,11 @@ fn cancel(
         audit::append(tx, &entry)?;
     }
     Ok(Some(unfinished.len()))
+}
+
+/// Members that have not ended, at most so many.
+fn unfinished(tx: &Tx<'_>, batch: BatchId, most: usize) -> Result<Vec<JobId>, StoreError> {
+    tx.rows(sql!("batches/unfinished"), (batch.as_bytes(), limit(most)), |c| c.id())
 }
 
 fn page(tx: &Tx<'_>, tenant: i64, before: Option<i64>, most: usize) -> Result<BatchPage, StoreError> {

@@ -17,6 +17,7 @@ use super::sql;
 use super::statement::Statement;
 use super::tally::{Pending, Tally};
 use super::values::Params;
+use crate::postgres::postgres_sql;
 use crate::postgres::session::Session;
 use crate::postgres::writes::Rows;
 use crate::record::{Changed, JobRecord, Taken, Work};
@@ -214,6 +215,19 @@ impl<'c> Tx<'c> {
         let known = KnownJob { record: record.clone(), unwritten: false };
         self.known.borrow_mut().jobs.insert(id, known);
         Ok(record)
+    }
+
+    /// Reads several jobs that are going to be changed, and locks them in the order in which everybody does.
+    pub fn lock_jobs(&self, ids: &[JobId]) -> Result<(), StoreError> {
+        let Database::Postgres(session) = self.database else {
+            return Ok(());
+        };
+        let rows = ids.iter().map(|id| [id.as_bytes()]);
+        for record in session.rows_of_each(postgres_sql!("jobs/lock_many"), rows, job_record)? {
+            let id = record.id;
+            self.known.borrow_mut().jobs.insert(id, KnownJob { record: Some(record), unwritten: false });
+        }
+        Ok(())
     }
 
     /// Keeps a job's record as this transaction has written it.

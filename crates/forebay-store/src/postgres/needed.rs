@@ -69,20 +69,33 @@ impl Needed {
             needed.pools.extend(needs.pools.iter().cloned());
             needed.events += needs.events;
         }
+        if !needed.ids.is_empty() {
+            // All jobs are locked in one order. Those in hand would be so later, when they are written.
+            for job in needed.in_hand.drain(..) {
+                needed.ids.push(job.record.id);
+                needed.jobs.push(vec![Owned::Bytes(job.record.id.as_bytes().to_vec())]);
+            }
+        }
         needed.pools.retain(|pool| standing.is_some_and(|board| board.has_room(pool)));
         needed.pools.extend(needed.claims.iter().cloned());
         needed
     }
 
-    /// The statements that read it.
+    /// The statements that read it, and the one that locks what is in hand.
     pub(super) fn statements(&self) -> impl Iterator<Item = &'static Statement> {
         let jobs = [postgres_sql!("jobs/lock_many"), postgres_sql!("attempts/open_many")];
         let jobs = jobs.into_iter().filter(|_| !self.jobs.is_empty());
+        let in_hand = (!self.in_hand.is_empty()).then(|| postgres_sql!("jobs/lock_numbers"));
         let keys = (!self.keys.is_empty()).then(|| postgres_sql!("accept/find_keys"));
         let pending = (!self.tenants.is_empty()).then(|| postgres_sql!("accept/load_many"));
         let numbers = (self.events > 0).then(|| postgres_sql!("log/draw"));
         let pools = self.pools.iter().map(|pool| self.taken_by(pool));
-        jobs.chain(keys).chain(pending).chain(pools).chain([postgres_sql!("link/now")]).chain(numbers)
+        jobs.chain(in_hand)
+            .chain(keys)
+            .chain(pending)
+            .chain(pools)
+            .chain([postgres_sql!("link/now")])
+            .chain(numbers)
     }
 
     /// Reads all of it: one message to the server, one answer.
@@ -99,6 +112,7 @@ impl Needed {
         )?;
         let now = now.first().ok_or_else(|| StoreError::Corrupt("the server has no clock".to_owned()))?;
         let mut known = Known { jobs, attempts, keys, pending, pools, ..Known::default() };
+        session.have_in_hand(self.in_hand.iter().map(|job| job.record.seq));
         for InHand { record, open } in self.in_hand {
             known.attempts.insert((record.seq, record.job.fence), open);
             known.jobs.insert(record.id, KnownJob { record: Some(record), unwritten: false });

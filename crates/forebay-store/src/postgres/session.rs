@@ -40,6 +40,8 @@ pub struct Session {
     in_transaction: Cell<bool>,
     prepared: RefCell<HashMap<(&'static str, Rows), Ready>>,
     pub(super) writes: RefCell<Writes>,
+    /// Jobs that are going to be written and are not locked.
+    pub(super) in_hand: RefCell<Vec<Owned>>,
     numbers: RefCell<VecDeque<i64>>,
     /// How many events the transaction is going to write after what it reads next.
     expected: Cell<usize>,
@@ -101,6 +103,7 @@ impl Session {
             in_transaction: Cell::new(false),
             prepared: RefCell::default(),
             writes: RefCell::default(),
+            in_hand: RefCell::default(),
             numbers: RefCell::default(),
             expected: Cell::new(0),
             only_reads: Cell::new(false),
@@ -161,6 +164,7 @@ impl Session {
         self.only_reads.set(only_reads);
         self.wrote.set(false);
         self.writes.take();
+        self.in_hand.take();
         self.expected.set(0);
         self.forget_numbers();
     }

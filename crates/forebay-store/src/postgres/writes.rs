@@ -5,9 +5,9 @@
 
 use futures_util::future::try_join_all;
 
-use super::epoch;
 use super::session::{Session, in_order};
 use super::types::{Column, Owned};
+use super::{epoch, postgres_sql};
 use crate::StoreError;
 use crate::ledger::statement::Statement;
 use crate::ledger::values::Params;
@@ -15,7 +15,8 @@ use crate::ledger::values::Params;
 const APPEND: &str = "log/append";
 /// What comes first: steps that are left are copied from the rows of jobs, which then move on. Of what is in hand, those
 /// rows are the first lock, and others lock jobs first, too.
-const FIRST: [&str; 2] = ["steps/finish", "jobs/update"];
+const FIRST: [&str; 2] = ["steps/finish", UPDATE];
+const UPDATE: &str = "jobs/update";
 
 /// How many rows a write changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,6 +93,11 @@ impl Session {
         self.block_on(self.send_deferred())
     }
 
+    /// Says which jobs are going to be written, each once, without having been locked.
+    pub(super) fn have_in_hand(&self, jobs: impl Iterator<Item = i64>) {
+        self.in_hand.borrow_mut().extend(jobs.map(Owned::Int));
+    }
+
     pub(super) async fn send_deferred(&self) -> Result<(), StoreError> {
         let mut rows = std::mem::take(&mut self.writes.borrow_mut().rows);
         if rows.is_empty() {
@@ -102,7 +108,22 @@ impl Session {
             FIRST.iter().position(|first| *first == waiting.sql.name).unwrap_or(FIRST.len())
         });
         // Each sends its message when it is asked first, which is in this order.
-        try_join_all(rows.iter().map(|waiting| self.send(waiting))).await?;
+        tokio::try_join!(
+            self.lock_in_hand(&rows),
+            try_join_all(rows.iter().map(|waiting| self.send(waiting)))
+        )?;
+        Ok(())
+    }
+
+    /// Locks the jobs in hand, unless they all are about to be written, which does so.
+    async fn lock_in_hand(&self, rows: &[Deferred]) -> Result<(), StoreError> {
+        let in_hand = self.in_hand.take();
+        let written =
+            rows.iter().find(|waiting| waiting.sql.name == UPDATE).map_or(0, |update| update.rows.len());
+        if written < in_hand.len() {
+            let in_hand: Vec<_> = in_hand.into_iter().map(|job| vec![job]).collect();
+            self.query(postgres_sql!("jobs/lock_numbers"), vec![Column { rows: &in_hand, index: 0 }]).await?;
+        }
         Ok(())
     }
 

@@ -6,6 +6,7 @@ mod health;
 mod leaders;
 mod limits;
 mod link;
+mod order;
 mod processes;
 mod races;
 mod snapshot;

@@ -112,6 +112,22 @@ impl Database {
         }
     }
 
+    /// Now, as the server says it.
+    pub fn now(&self) -> String {
+        self.ask("SELECT clock_timestamp()").remove(0)
+    }
+
+    /// Returns when whoever was connected at that time has gone. What they did is counted then.
+    pub async fn until_gone(&self, since: &str) {
+        let asked = format!(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+             AND backend_type = 'client backend' AND backend_start <= '{since}'"
+        );
+        while !self.ask(&asked).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
     /// What a statement gives: the first column.
     pub fn ask(&self, statement: &str) -> Vec<String> {
         run(&self.url(), statement)
@@ -162,13 +178,14 @@ impl LeftOpen {
     }
 
     /// One that has done something, and holds whatever locks that took.
-    pub fn having_done(url: String, statement: &'static str) -> Self {
+    pub fn having_done(url: String, statement: impl Into<String>) -> Self {
+        let statement = statement.into();
         let (opened, is_open) = std::sync::mpsc::channel();
         let (open, is_over) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             with(url, async move |client| {
                 client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ").await.unwrap();
-                client.batch_execute(statement).await.unwrap();
+                client.batch_execute(&statement).await.unwrap();
                 opened.send(()).unwrap();
                 // Until the other end is dropped.
                 is_over.recv().ok();
