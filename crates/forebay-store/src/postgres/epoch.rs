@@ -34,6 +34,11 @@ pub(super) async fn stamp(session: &Session) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Moves on where somebody else has the current epoch for himself, which nobody can join then.
+pub(super) async fn pass(session: &Session) -> Result<(), StoreError> {
+    session.query(postgres_sql!("log/pass_epoch"), Vec::<Owned>::new()).await.map(drop)
+}
+
 /// Closes what is open and has events: what was committed before this call can be read after it. Two short transactions,
 /// none of which writers wait for.
 pub(super) async fn close(session: &Session) -> Result<(), StoreError> {
@@ -42,11 +47,28 @@ pub(super) async fn close(session: &Session) -> Result<(), StoreError> {
         return Ok(());
     };
     let (last, closed): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    let range = [closed + 1, last].map(Owned::Int).to_vec();
+    match wait_and_close(session, range.clone()).await {
+        Err(StoreError::Raced(reason)) => {
+            // What stands in the way need not be a writer.
+            if let Some(writer) = session.query(postgres_sql!("log/writers_of_epoch"), range).await?.first() {
+                let pid: i32 = writer.try_get(0)?;
+                return Err(StoreError::Raced(format!(
+                    "the server's process {pid} is still writing: {reason}"
+                )));
+            }
+            session.query(postgres_sql!("log/close_epoch"), vec![Owned::Int(last)]).await.map(drop)
+        }
+        done => done,
+    }
+}
+
+async fn wait_and_close(session: &Session, range: Vec<Owned>) -> Result<(), StoreError> {
+    let last = range.last().cloned().into_iter().collect();
     session.command(WAITING).await?;
-    let range = vec![Owned::Int(closed + 1), Owned::Int(last)];
     let done = async {
         session.query(postgres_sql!("log/wait_for_epoch"), range).await?;
-        session.query(postgres_sql!("log/close_epoch"), vec![Owned::Int(last)]).await?;
+        session.query(postgres_sql!("log/close_epoch"), last).await?;
         session.command("COMMIT").await
     };
     if let Err(error) = done.await {

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use super::backend::Clockwork;
+use super::epoch;
 use super::in_hand::Hand;
 use super::needed::Needed;
 use super::session::Session;
@@ -166,7 +167,7 @@ impl Transactions for Connection {
                 }
             }
             Err(error) => {
-                self.session = rolled_back(session, &error);
+                self.session = rolled_back(session, &error).filter(passes_epoch);
                 return Err(error);
             }
         }
@@ -188,6 +189,13 @@ fn rolled_back(session: Session, error: &StoreError) -> Option<Session> {
             None
         }
     }
+}
+
+/// Where somebody else has the current epoch of the log for himself, the next try finds another one. Says whether the
+/// connection still is of use.
+fn passes_epoch(session: &Session) -> bool {
+    let passed = session.block_on(epoch::pass(session));
+    passed.inspect_err(|failure| info!(%failure, "a connection is given up")).is_ok()
 }
 
 /// Begins a transaction, and reads and locks what the verbs are about: one message to the server, one answer.

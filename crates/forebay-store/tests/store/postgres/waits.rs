@@ -11,7 +11,7 @@ use forebay_core::id::JobId;
 use forebay_core::job::State;
 use forebay_core::time::Millis;
 use forebay_store::postgres::{PostgresStore, Settings};
-use forebay_store::record::{Actor, Claim, Claimed, Committed, EventQuery, Held, NewJob, Place};
+use forebay_store::record::{Actor, Claim, Claimed, Committed, EventQuery, EventRecord, Held, NewJob, Place};
 use forebay_store::{Accept as _, Claims as _, Jobs as _, Log as _, Revisions as _, Steps as _, StoreError};
 use tokio::time::{Instant, timeout};
 
@@ -277,4 +277,74 @@ async fn who_stands_still_while_closing_an_epoch_is_not_waited_for() {
     assert!(!reading.await.unwrap().unwrap().events.is_empty(), "whoever wakes up reads as well");
     drop(far);
     stage.b.finish().await;
+}
+
+/// C22: somebody else has the lock of the current epoch for himself. Jobs come in and go on as ever, and what happens is read
+/// within seconds: nobody who writes can be in that epoch.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_has_an_epoch_for_himself_stops_neither_jobs_nor_the_log() {
+    let stage = Stage::new().await;
+    let b = &stage.b;
+    let (mut after, mut seen, mut jobs) = (Place::START, Vec::new(), Vec::new());
+    // With nothing in it that is not read yet, and with something.
+    for is_read in [true, false] {
+        jobs.push(b.accept_one().await);
+        if is_read {
+            b.events(b.alpha, None).await;
+        }
+        let theirs = LeftOpen::having_done(
+            stage.database.url(),
+            "SELECT pg_advisory_lock(7046000000000000000 + current) FROM log_epochs",
+        );
+        let began = Instant::now();
+        jobs.push(timeout(SOON, b.accept_one()).await.expect("at once"));
+        for claimed in timeout(SOON, b.claim(2)).await.expect("at once") {
+            timeout(SOON, b.succeed(&claimed)).await.expect("at once");
+        }
+        while seen.len() < 3 * jobs.len() {
+            assert!(began.elapsed() < Duration::from_secs(9), "{seen:?}");
+            seen.extend(read_on(&stage, &mut after).await);
+        }
+        drop(theirs);
+    }
+    let all: Vec<Place> = b.events(b.alpha, None).await.iter().map(EventRecord::place).collect();
+    assert_eq!(seen, all, "each once, and in the log's order");
+    stage.b.finish().await;
+}
+
+/// C22: somebody else has joined the current epoch, as if to write. Jobs come in and go on, and whoever reads is answered
+/// with what can be read; the rest comes when that one has gone, and nothing was passed by.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_joins_an_epoch_for_long_keeps_it_from_readers_and_nothing_else() {
+    let stage = Stage::new().await;
+    let b = &stage.b;
+    let early = b.accept_one().await;
+    let mut after = Place::START;
+    assert_eq!(read_on(&stage, &mut after).await.len(), 1);
+    let theirs = LeftOpen::having_done(
+        stage.database.url(),
+        "SELECT pg_advisory_lock_shared(7046000000000000000 + current) FROM log_epochs",
+    );
+    let late = timeout(SOON, b.accept_one()).await.expect("at once");
+    for claimed in timeout(SOON, b.claim(2)).await.expect("at once") {
+        timeout(SOON, b.succeed(&claimed)).await.expect("at once");
+    }
+    let held_up = timeout(3 * SOON, read_on(&stage, &mut after)).await.expect("an answer");
+    assert_eq!(held_up, []);
+    drop(theirs);
+    assert_eq!(read_on(&stage, &mut after).await.len(), 5, "all of it");
+    use EventType::{Accepted, Claimed, Succeeded};
+    for job in [early, late] {
+        assert_eq!(b.story(job).await, [Accepted, Claimed, Succeeded]);
+    }
+    stage.b.finish().await;
+}
+
+/// What is to be read behind a place, which moves on.
+async fn read_on(stage: &Stage, after: &mut Place) -> Vec<Place> {
+    let query = EventQuery { job: None, after: *after, limit: 99 };
+    let events = stage.b.store().events(stage.b.alpha, query).await.unwrap().events;
+    let places: Vec<_> = events.iter().map(EventRecord::place).collect();
+    *after = places.last().copied().unwrap_or(*after);
+    places
 }
