@@ -2,6 +2,7 @@
 //! which gives each transaction another connection.
 
 mod database;
+mod ended;
 mod health;
 mod leaders;
 mod limits;

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
 use crate::chaos_proxy::{Action, Behaviour, ChaosProxy, Cut, Way};
@@ -240,9 +240,11 @@ async fn new_connections_are_refused_and_old_ones_remain() {
 
 #[tokio::test]
 async fn a_dead_server_looks_like_one() {
-    let link = Link::new().await;
-    drop(link.server);
-    let mut client = TcpStream::connect(link.proxy.address()).await.unwrap();
+    // Its address is taken, so that nobody else listens there, and neither does it.
+    let server = TcpSocket::new_v4().unwrap();
+    server.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let proxy = ChaosProxy::start(server.local_addr().unwrap());
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
     assert_eq!(rest(&mut client).await, (String::new(), Some(ErrorKind::ConnectionReset)));
 }
 
