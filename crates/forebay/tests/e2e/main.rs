@@ -10,6 +10,7 @@
 
 mod bench;
 mod bucket;
+mod callers;
 mod capacity;
 #[path = "../../../forebay-store/tests/support/chaos_proxy.rs"]
 #[allow(dead_code, reason = "other tests need other parts of it")]
@@ -38,3 +39,4 @@ mod retention;
 mod reviews;
 mod revisions;
 mod shutdown;
+mod text;

@@ -8,7 +8,7 @@ use forebay_store::postgres::{Target, connect};
 use futures_util::StreamExt as _;
 use futures_util::stream::poll_fn;
 use tokio::sync::mpsc;
-use tokio_postgres::AsyncMessage;
+use tokio_postgres::{AsyncMessage, SimpleQueryMessage};
 
 use crate::harness::Home;
 
@@ -91,20 +91,22 @@ impl Drop for Database {
     }
 }
 
-/// Runs a statement on a connection of its own, wherever this is called from.
-fn run(url: &str, statement: &str) {
+/// Runs a statement on a connection of its own, wherever this is called from; says how many rows it gives.
+pub fn run(url: &str, statement: &str) -> usize {
     let (target, statement) = (Target::parse(url).expect("a URL"), statement.to_owned());
     let run = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let (client, link) = connect(&target).await.expect("the server answers");
             let link = tokio::spawn(link);
-            client.batch_execute(&statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+            let answer = client.simple_query(&statement).await;
+            let answer = answer.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
             drop(client);
             link.await.expect("it does not panic").expect("the connection ends in good order");
-        });
+            answer.iter().filter(|message| matches!(message, SimpleQueryMessage::Row(_))).count()
+        })
     };
-    std::thread::spawn(run).join().expect("it is done");
+    std::thread::spawn(run).join().expect("it is done")
 }
 
 /// A database server of its own, so that it may crash.
