@@ -89,16 +89,25 @@ fn finding(level: Level, code: Code, what: impl Into<String>, fix: impl Into<Str
     Finding { level, code, what: what.into(), fix: fix.into() }
 }
 
-/// What could not be looked at.
+/// What could not be looked at. More rights help against a refusal only.
 pub(super) fn not_looked_at(what: &str, error: &StoreError) -> Finding {
-    let fix = "run this as the owner of the tables, or GRANT pg_read_all_data and pg_monitor to this user";
     let reason = match error {
         StoreError::Database(reason) | StoreError::Raced(reason) | StoreError::Unavailable(reason) => {
             reason.clone()
         }
         error => error.to_string(),
     };
+    let fix = match reason.contains("permission denied") {
+        true => "run this as the owner of the tables, or GRANT pg_read_all_data and pg_monitor to this user",
+        false => "run this again",
+    };
     finding(Level::Warn, Code::NotLookedAt, format!("{what}: {reason}"), fix)
+}
+
+/// The connection was lost at this check.
+pub(super) fn lost(what: &str, error: &StoreError) -> Finding {
+    let rest = format!("{what}, and all that comes after");
+    Finding { level: Level::Fail, ..not_looked_at(&rest, error) }
 }
 
 /// Whether the server takes writes, and keeps what it has said that it has kept.

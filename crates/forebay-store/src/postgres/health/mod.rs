@@ -198,13 +198,16 @@ impl Examination<'_> {
         self.all(what, sql, read)?.pop()
     }
 
-    /// Asks in a transaction of its own. What can't be asked is a finding.
+    /// Asks in a transaction of its own. What can't be asked is a finding; nothing is asked once the connection is lost.
     fn ask<T>(
         &mut self,
         what: &str,
         asking: impl AsyncFnOnce(&Session) -> Result<T, StoreError>,
     ) -> Option<T> {
         let session = self.session;
+        if session.is_closed() {
+            return None;
+        }
         let asked = session.block_on(async {
             let asked = async {
                 session.command(BEGIN).await?;
@@ -221,14 +224,16 @@ impl Examination<'_> {
                 Some(answer)
             }
             Err(error) => {
-                self.findings.push(judge::not_looked_at(what, &error));
-                // Where not even this is answered the next check says so, too.
                 let over = session.block_on(async {
                     timeout(PATIENCE, session.command("ROLLBACK")).await.unwrap_or(Ok(()))
                 });
                 if let Err(error) = over {
                     tracing::debug!(%error, "a check could not be ended");
                 }
+                self.findings.push(match session.is_closed() {
+                    true => judge::lost(what, &error),
+                    false => judge::not_looked_at(what, &error),
+                });
                 None
             }
         }

@@ -1,13 +1,16 @@
 //! What an examination of a real server finds: each fault is made, found, and gone again. What all tests share is left as
 //! it is.
 
+use std::time::Duration;
+
 use forebay_core::time::{Millis, Timestamp};
 use forebay_store::health::{Bounds, Code, Finding, Level, Limit, Report};
 use forebay_store::postgres::{Target, examine, migrate_by};
 use forebay_store::{ManualClock, SystemClock};
 
-use super::database::{Database, LeftOpen, Pooled, server, with};
+use super::database::{Database, LeftOpen, Pooled, address, server, with};
 use super::upgrades::{BACK, EXPANSION};
+use crate::chaos_proxy::{Action, Behaviour, ChaosProxy};
 
 /// Everything that takes long is old at once.
 fn strict() -> Bounds {
@@ -128,7 +131,7 @@ async fn a_table_without_autovacuum_and_its_dead_rows_are_found() {
     // What a session has done is counted when it has ended.
     let counted = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'desks'";
     while database.ask(counted)[0].parse::<i64>().unwrap() < 23_000 {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let report = examined(&database, Bounds::default()).await;
     let found = the(&report, Code::DeadRows);
@@ -249,6 +252,33 @@ async fn a_clock_that_differs_is_found() {
     assert!(the(&report, Code::ClockDiffers).what.contains("behind this machine's"), "{report:?}");
 }
 
+/// Also, how long answers take does not make the clocks differ.
+#[tokio::test]
+async fn a_server_that_is_far_away_is_found() {
+    let database = clean();
+    let way = ChaosProxy::start(address());
+    way.set_both(Behaviour::Delay(Duration::from_millis(15)));
+    let far = Database::target_of(database.name(), way.address());
+    let report = examine(far, Bounds::default(), SystemClock).await.unwrap();
+    let found = the(&report, Code::SlowAnswers);
+    assert_eq!((report.findings.len(), found.level), (1, Level::Warn), "{report:#?}");
+}
+
+/// What was looked at until then counts, and the rest has not passed.
+#[tokio::test]
+async fn a_server_that_goes_away_meanwhile_is_said() {
+    let database = clean();
+    let way = ChaosProxy::start(address());
+    let _gone = way.on(b"pg_stat_activity", 1, Action::CutBefore);
+    let report = examine(Database::target_of(database.name(), way.address()), Bounds::default(), SystemClock)
+        .await
+        .unwrap();
+    assert_eq!((report.checks, report.findings.len()), (3, 1), "{report:#?}");
+    let lost = the(&report, Code::NotLookedAt);
+    assert!(lost.what.starts_with("open transactions, and all that comes after: "), "{lost:?}");
+    assert_eq!((lost.level, lost.fix.as_str()), (Level::Fail, "run this again"));
+}
+
 /// Somebody has joined the epoch of the log, as each writer does, and stays.
 #[tokio::test]
 async fn who_holds_the_log_is_named() {
@@ -299,6 +329,7 @@ async fn a_check_that_would_wait_is_given_up() {
     let report = examined(&database, Bounds::default()).await;
     let found = the(&report, Code::NotLookedAt);
     assert!(found.what.starts_with("the log: "), "{found:?}");
+    assert_eq!(found.fix, "run this again");
     assert_eq!(report.checks, 10);
     drop(open);
 }
