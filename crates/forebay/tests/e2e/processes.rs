@@ -431,3 +431,42 @@ async fn processes_and_server_may_be_in_different_time_zones() {
     assert!(created + 1_000_000 > asked && created < asked + 10_000_000, "{job}");
     assert!(finished > created && finished <= now_us() + 1_000_000, "{job}");
 }
+
+/// A process's own clock may be wrong by minutes, either way: leases and times are by the clock of the database (F55).
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_whose_clocks_are_wrong_lose_no_lease() {
+    const TEN_MINUTES: i64 = 600_000;
+    let (database, sim) = (Database::new(), simulator(&json!({"defaults": {"first_token_ms": 1_500}})).await);
+    let home = database.home();
+    let start = |roles, ahead: i64| {
+        let clock = home.path().join(format!("clock{ahead}"));
+        std::fs::write(&clock, ahead.to_string()).unwrap();
+        let environment = [
+            ("FOREBAY_ROLES", roles),
+            ("FAILPOINTS_CLOCK", clock.to_str().unwrap()),
+            ("FOREBAY_SLOTS", "4"),
+            ("FOREBAY_LEASE_MS", "900"),
+            ("FOREBAY_HEARTBEAT_MS", "300"),
+        ];
+        Server::start_with(&home, &sim.base_url(), &environment)
+    };
+    let api = start("api", TEN_MINUTES);
+    api.apply(&definitions(&sim.base_url(), "", "")).await;
+    let _others = [start("work,maintain", TEN_MINUTES), start("work,maintain", -TEN_MINUTES)];
+    let mut jobs = Vec::new();
+    for nth in 0..8 {
+        jobs.push(api.submit(&chat(&format!("nr {nth}"))).await);
+    }
+    let mut workers = HashSet::new();
+    for job_id in &jobs {
+        let job = api.settled(job_id).await;
+        let finished = job["finished_at"].as_str().unwrap_or_else(|| panic!("{job}"));
+        let finished = finished.parse::<Timestamp>().unwrap().as_millis() * 1_000;
+        assert!((now_us().cast_signed() - finished).abs() < 60_000_000, "{job}");
+        assert_eq!((&job["state"], &job["attempts"]["made"]), (&json!("SUCCEEDED"), &json!(1)), "{job}");
+        let attempts = api.get(&format!("/v1/jobs/{job_id}/attempts")).await;
+        workers.insert(attempts["data"][0]["worker"].to_string());
+    }
+    assert_eq!(workers.len(), 2, "both had some");
+    assert_eq!(sim.requests(0).len(), jobs.len());
+}
