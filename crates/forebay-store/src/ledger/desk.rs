@@ -5,8 +5,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tracing::error;
 
 use super::claim;
@@ -22,6 +24,8 @@ const GROUP: usize = 512;
 const WAITING: usize = 4_096;
 /// How often a transaction is run again that has lost a race with another process.
 const RACES: usize = 10;
+/// For how long it is run again. Who is in the way for longer is not faster, but stays, and others wait at the desk.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Which desk a write goes to. A database that takes one writer has one for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,10 +263,13 @@ impl<T: Transactions> Clerk<T> {
         let tries = if group.len() == 1 && standing == Standing::NotNow { RACES } else { 2 };
         let board = Arc::clone(&self.board);
         let standing = (standing == Standing::Welcome).then_some(&*board);
+        let began = Instant::now();
         let mut outcome = self.transactions.run(group, standing);
         for _ in 1..tries {
             match outcome {
-                Err(StoreError::Raced(_)) => outcome = self.transactions.run(group, standing),
+                Err(StoreError::Raced(_)) if began.elapsed() < PATIENCE => {
+                    outcome = self.transactions.run(group, standing)
+                }
                 _ => break,
             }
         }

@@ -209,6 +209,26 @@ async fn who_waits_for_a_lock_holds_up_no_heartbeat() {
     stage.b.finish().await;
 }
 
+/// F74: somebody has a job and does not let it go. Whoever is after it is told so, and others wait no longer than that takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_keeps_a_job_holds_up_others_for_so_long_and_no_longer() {
+    let stage = Stage::new().await;
+    let (alpha, jobs) = (stage.b.alpha, stage.b.accept_of(stage.b.alpha, 2).await);
+    let theirs =
+        LeftOpen::having_done(stage.database.url(), "SELECT FROM jobs ORDER BY seq LIMIT 1 FOR UPDATE");
+    let (store, first) = (stage.b.store(), jobs[0]);
+    let waiting = tokio::spawn(async move { store.cancel(alpha, first, Actor::program()).await });
+    stage.database.until_somebody_waits().await;
+    let other = stage.b.store();
+    let other = timeout(6 * SOON, other.cancel(alpha, jobs[1], Actor::program())).await.expect("in time");
+    assert!(other.unwrap().is_some());
+    let told = waiting.await.unwrap();
+    assert!(matches!(told, Err(StoreError::Unavailable(_))), "{told:?}");
+    drop(theirs);
+    assert!(stage.b.store().cancel(alpha, first, Actor::program()).await.unwrap().is_some());
+    stage.b.finish().await;
+}
+
 /// C16, F27: a commit is on its way while a later one arrives: who reads on from that has not passed by the first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_commits_late_is_not_passed_by() {
