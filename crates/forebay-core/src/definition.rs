@@ -142,17 +142,49 @@ pub struct Pool {
 pub struct PoolLimits {
     /// Calls in any sliding minute.
     pub requests_per_minute: Option<u64>,
+    /// Tokens sent in any sliding minute.
+    pub input_tokens_per_minute: Option<u64>,
+    /// Tokens generated in any sliding minute.
+    pub output_tokens_per_minute: Option<u64>,
     /// Tokens in both directions in any sliding minute.
     pub tokens_per_minute: Option<u64>,
+    /// Calls in any 24 hours.
+    pub requests_per_day: Option<u64>,
+    /// Tokens in both directions in any 24 hours.
+    pub tokens_per_day: Option<u64>,
     /// Calls at the same time.
     pub max_in_flight: Option<u64>,
+    /// Tokens that the calls under way may need together, their output limits included: what fills the memory of a
+    /// server that runs models itself.
+    pub max_tokens_in_flight: Option<u64>,
+    /// How many hundredths of the limits per minute and day are left unused, for what else uses the account. Default 0.
+    pub safety_margin_percent: u8,
+    /// Whether calls are spread over the minute.
+    pub pacing: Pacing,
+    /// What a call counts with once it is over.
+    pub count_tokens: CountTokens,
 }
 
-impl PoolLimits {
-    /// The limit that a call of so many tokens never fits below, however long it waits.
-    pub fn rules_out(&self, tokens: u64) -> Option<u64> {
-        self.tokens_per_minute.filter(|limit| tokens > *limit)
-    }
+/// Whether what a minute allows is spread over it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pacing {
+    /// What is there may be used at once. The rest of the minute then has nothing for anybody.
+    #[default]
+    Off,
+    /// A few seconds may use little more than their part of the minute. The definitions' default.
+    Even,
+}
+
+/// What a call counts with against the limits for tokens once it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountTokens {
+    /// With what was reserved for it: the provider gives nothing back.
+    #[default]
+    Reserved,
+    /// With what it used.
+    Used,
 }
 
 /// What a model is used for.

@@ -361,7 +361,9 @@ impl Metrics {
         for pool in &scrape.pools {
             let label = PoolLabel { pool: pool.name.clone() };
             self.pool_waiting.get_or_create(&label).set(i64::try_from(pool.waiting).unwrap_or(i64::MAX));
-            self.pool_in_flight.get_or_create(&label).set(i64::try_from(pool.in_flight).unwrap_or(i64::MAX));
+            self.pool_in_flight
+                .get_or_create(&label)
+                .set(i64::try_from(pool.used.in_flight).unwrap_or(i64::MAX));
             self.set_headroom(pool, scrape);
         }
     }
@@ -377,16 +379,11 @@ impl Metrics {
     fn set_headroom(&self, pool: &PoolStatus, scrape: &Scrape) {
         let Some(definition) = scrape.limits.definitions.pools.get(&pool.name) else { return };
         let limits = definition.limits;
-        let (requests, tokens) = Window::new(pool.buckets.clone(), pool.in_flight, scrape.now).used();
-        let used = [
-            (Dimension::RequestsPerMinute, limits.requests_per_minute, requests),
-            (Dimension::TokensPerMinute, limits.tokens_per_minute, tokens),
-            (Dimension::InFlight, limits.max_in_flight, pool.in_flight),
-        ];
-        for (dimension, limit, used) in used {
-            let Some(limit) = limit else { continue };
+        let window = Window::new(pool.used.clone(), scrape.now);
+        for dimension in Dimension::ALL {
+            let Some(limit) = limits.of(dimension) else { continue };
             let labels = LimitLabels { pool: pool.name.clone(), dimension: dimension.name() };
-            self.headroom.get_or_create(&labels).set(free_part(limit, used));
+            self.headroom.get_or_create(&labels).set(free_part(limit, window.used().of(dimension)));
         }
     }
 }
@@ -406,6 +403,7 @@ fn known(method: &Method) -> &'static str {
 mod tests {
     use super::*;
     use forebay_core::definition::Definitions;
+    use forebay_core::window::Use;
     use forebay_store::record::Deleted;
 
     fn scrape(counts: Vec<(State, u64)>) -> Scrape {
@@ -414,10 +412,9 @@ mod tests {
             counts,
             pools: vec![PoolStatus {
                 name: "main".to_owned(),
-                in_flight: 2,
+                used: Use { in_flight: 2, ..Use::default() },
                 cooldown_until: None,
                 cooldown_class: None,
-                buckets: vec![],
                 waiting: 7,
             }],
             shares: vec![Shares { pool: "main".to_owned(), largest: 9, lanes: vec![] }],

@@ -7,6 +7,7 @@
 use super::course::{Course, DAY, Outlook};
 use super::ratio::Ratio;
 use crate::time::Millis;
+use crate::window::{Dimension, Span};
 
 /// The most that numerator and denominator of a [`Ratio`] in a load may be.
 pub const MOST_PARTS: u128 = 1_000_000_000;
@@ -83,59 +84,8 @@ impl Default for Room {
     }
 }
 
-/// What can be limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dimension {
-    /// Calls in any minute.
-    RequestsPerMinute,
-    /// Tokens sent in any minute.
-    InputTokensPerMinute,
-    /// Tokens of answers in any minute.
-    OutputTokensPerMinute,
-    /// Tokens in both directions in any minute.
-    TokensPerMinute,
-    /// Calls in a day.
-    RequestsPerDay,
-    /// Tokens in both directions in a day.
-    TokensPerDay,
-    /// Calls at the same time.
-    MaxInFlight,
-    /// Tokens that are reserved by calls under way.
-    TokensInFlight,
-}
-
+/// What it takes of a limit.
 impl Dimension {
-    /// Every dimension.
-    pub const ALL: [Dimension; 8] = [
-        Dimension::RequestsPerMinute,
-        Dimension::InputTokensPerMinute,
-        Dimension::OutputTokensPerMinute,
-        Dimension::TokensPerMinute,
-        Dimension::RequestsPerDay,
-        Dimension::TokensPerDay,
-        Dimension::MaxInFlight,
-        Dimension::TokensInFlight,
-    ];
-
-    /// The name of the limit.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dimension::RequestsPerMinute => "requests_per_minute",
-            Dimension::InputTokensPerMinute => "input_tokens_per_minute",
-            Dimension::OutputTokensPerMinute => "output_tokens_per_minute",
-            Dimension::TokensPerMinute => "tokens_per_minute",
-            Dimension::RequestsPerDay => "requests_per_day",
-            Dimension::TokensPerDay => "tokens_per_day",
-            Dimension::MaxInFlight => "max_in_flight",
-            Dimension::TokensInFlight => "tokens_in_flight",
-        }
-    }
-
-    /// Whether it limits what happens in a day.
-    pub const fn is_daily(self) -> bool {
-        matches!(self, Dimension::RequestsPerDay | Dimension::TokensPerDay)
-    }
-
     /// How much of the limit an attempt takes in a second of pace, in the limit's unit: `attempts/s` are the limit
     /// divided by this.
     ///
@@ -146,22 +96,16 @@ impl Dimension {
     fn of_an_attempt(self, attempt: &Attempt) -> Result<Ratio, Missing> {
         let tokens = |tokens: Option<u64>, what| tokens.map(Ratio::whole).ok_or(Missing::Tokens(what));
         let taken = match self {
-            Dimension::RequestsPerMinute | Dimension::RequestsPerDay | Dimension::MaxInFlight => Ratio::ONE,
+            Dimension::RequestsPerMinute | Dimension::RequestsPerDay | Dimension::InFlight => Ratio::ONE,
             Dimension::InputTokensPerMinute => tokens(attempt.input_tokens, Tokens::Input)?,
             Dimension::OutputTokensPerMinute => tokens(attempt.output_tokens, Tokens::Output)?,
             Dimension::TokensPerMinute | Dimension::TokensPerDay | Dimension::TokensInFlight => {
                 tokens(attempt.tokens(), Tokens::Total)?
             }
         };
-        let seconds = match self {
-            Dimension::RequestsPerMinute
-            | Dimension::InputTokensPerMinute
-            | Dimension::OutputTokensPerMinute
-            | Dimension::TokensPerMinute => Ratio::whole(60),
-            Dimension::RequestsPerDay | Dimension::TokensPerDay => Ratio::whole(DAY),
-            Dimension::MaxInFlight | Dimension::TokensInFlight => {
-                attempt.mean.map(seconds).ok_or(Missing::Mean)?
-            }
+        let seconds = match self.span() {
+            Some(span) => seconds(span.length()),
+            None => attempt.mean.map(seconds).ok_or(Missing::Mean)?,
         };
         Ok(taken.times(seconds))
     }
@@ -309,7 +253,9 @@ pub fn plan(load: &Load, limits: &[(Dimension, u64)], room: &Room) -> Result<Pla
         return Err(faults);
     }
     capacities.sort_by_key(|capacity| (capacity.attempts_per_second, capacity.dimension));
-    let least = |is_daily| capacities.iter().find(|capacity| capacity.dimension.is_daily() == is_daily);
+    let least = |is_daily| {
+        capacities.iter().find(|capacity| (capacity.dimension.span() == Some(Span::Day)) == is_daily)
+    };
     let course = Course {
         backlog: load.backlog,
         arrivals: load.arrivals,
@@ -338,7 +284,7 @@ fn capacity(dimension: Dimension, limit: u64, load: &Load) -> Result<Capacity, F
         Dimension::TokensPerMinute | Dimension::TokensPerDay | Dimension::TokensInFlight => {
             load.attempt.tokens()
         }
-        Dimension::RequestsPerMinute | Dimension::RequestsPerDay | Dimension::MaxInFlight => Some(1),
+        Dimension::RequestsPerMinute | Dimension::RequestsPerDay | Dimension::InFlight => Some(1),
     };
     if alone.is_some_and(|alone| alone > limit) {
         return Err(Fault::NeverFits { dimension, limit });

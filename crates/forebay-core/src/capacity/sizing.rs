@@ -10,8 +10,9 @@
 //! Everything in it was measured. Where no call was, nobody knows how long one takes: then it is one call more than are
 //! under way, and the next answer has figures.
 
-use super::planner::{self, Attempt, Dimension, Fault, Load, MOST_OF_AN_ATTEMPT, Room};
+use super::planner::{self, Attempt, Fault, Load, MOST_OF_AN_ATTEMPT, Room};
 use crate::time::Millis;
+use crate::window::{Dimension, Span};
 
 /// Calls that were measured, added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -157,9 +158,9 @@ fn sustained(demand: &Demand, limits: &[(Dimension, u64)]) -> Option<(Bound, u64
 
 /// That of the pool's limits alone. A day's limit is left out: it binds over a day and not at the moment.
 fn least_of_pool(attempt: &Attempt, limits: &[(Dimension, u64)]) -> Option<(Dimension, u64)> {
-    let now = limits.iter().copied().filter(|(dimension, _)| !dimension.is_daily());
+    let now = limits.iter().copied().filter(|(dimension, _)| dimension.span() != Some(Span::Day));
     if attempt.mean.is_none() {
-        return now.into_iter().find(|(dimension, _)| *dimension == Dimension::MaxInFlight);
+        return now.into_iter().find(|(dimension, _)| *dimension == Dimension::InFlight);
     }
     let load = Load { attempt: *attempt, ..Load::default() };
     match planner::plan(&load, &now.collect::<Vec<_>>(), &Room::default()) {

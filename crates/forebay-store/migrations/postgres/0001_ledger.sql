@@ -349,7 +349,7 @@ CREATE TABLE lanes (
 CREATE TABLE call_counts (
   in_flight BIGINT  NOT NULL,
   ended     BOOLEAN NOT NULL,              -- begun and ended calls are counted apart, as in tenant_counts
-  kind      TEXT    COLLATE "C" NOT NULL CHECK (kind IN ('pool', 'key', 'task')),
+  kind      TEXT    COLLATE "C" NOT NULL CHECK (kind IN ('pool', 'tokens', 'key', 'task')),
   name      TEXT    COLLATE "C" NOT NULL,
   PRIMARY KEY (kind, name, ended)
 ) WITH (
@@ -362,15 +362,18 @@ CREATE TABLE call_counts (
 CREATE VIEW calls AS
   SELECT kind, name, CAST(sum(in_flight) AS bigint) AS in_flight FROM call_counts GROUP BY kind, name;
 
--- What was charged to a pool within one quarter of a second.
+-- What was charged to a pool within a quarter of a second, for its limits per minute, or of an hour, for those per day.
 CREATE TABLE pool_buckets (
-  pool     TEXT   COLLATE "C" NOT NULL,
-  start    BIGINT NOT NULL,
-  requests BIGINT NOT NULL,
-  tokens   BIGINT NOT NULL,
-  PRIMARY KEY (pool, start)
+  width         BIGINT  NOT NULL,
+  start         BIGINT  NOT NULL,
+  requests      BIGINT  NOT NULL,
+  input_tokens  BIGINT  NOT NULL,
+  output_tokens BIGINT  NOT NULL,
+  settled       BOOLEAN NOT NULL,          -- what ended calls have given back stands apart, as in tenant_counts
+  pool          TEXT    COLLATE "C" NOT NULL,
+  PRIMARY KEY (pool, width, start, settled)
 ) WITH (
-  -- As tenant_counts. Rows come and go here, too: nothing is older than two minutes.
+  -- As tenant_counts. Rows come and go here, too: most are no older than two minutes.
   fillfactor = 40,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 10000,

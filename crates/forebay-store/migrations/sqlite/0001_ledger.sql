@@ -271,21 +271,25 @@ CREATE TABLE lanes (
   PRIMARY KEY (pool, tenant)
 ) STRICT, WITHOUT ROWID;
 
--- Calls in flight of a pool, of a key (by the number of its lane) and of a task. Caches: attempts have them, too.
+-- Calls in flight of a pool, of a key (by the number of its lane) and of a task, and the tokens that those of a pool may
+-- need. Caches: attempts have them, too.
 CREATE TABLE calls (
-  kind      TEXT    NOT NULL CHECK (kind = 'pool' OR kind = 'key' OR kind = 'task'),
+  kind      TEXT    NOT NULL CHECK (kind = 'pool' OR kind = 'tokens' OR kind = 'key' OR kind = 'task'),
   name      TEXT    NOT NULL,
   in_flight INTEGER NOT NULL,
   PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 
--- What was charged to a pool within one quarter of a second.
+-- What was charged to a pool within a quarter of a second, for its limits per minute, or of an hour, for those per day.
 CREATE TABLE pool_buckets (
-  pool     TEXT    NOT NULL,
-  start    INTEGER NOT NULL,
-  requests INTEGER NOT NULL,
-  tokens   INTEGER NOT NULL,
-  PRIMARY KEY (pool, start)
+  pool          TEXT    NOT NULL,
+  width         INTEGER NOT NULL,
+  start         INTEGER NOT NULL,
+  settled       INTEGER NOT NULL,          -- what ended calls have given back stands apart
+  requests      INTEGER NOT NULL,
+  input_tokens  INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  PRIMARY KEY (pool, width, start, settled)
 ) STRICT, WITHOUT ROWID;
 
 -- Accounts of money: one row a tenant and period.

@@ -6,7 +6,7 @@ use forebay_core::failure::FailureClass;
 use forebay_core::grant::Account;
 use forebay_core::id::JobId;
 use forebay_core::time::Timestamp;
-use forebay_core::window::Bucket;
+use forebay_core::window::{Bucket, Span, Use, Window};
 
 use super::columns::int;
 use super::sql;
@@ -48,11 +48,25 @@ pub(super) fn work(tx: &Tx<'_>, jobs: &[JobId]) -> Result<Vec<Work>, StoreError>
     jobs.iter().map(|job| found.remove(job).ok_or_else(|| missing(job))).collect()
 }
 
-/// The charges of a pool that may still count.
-pub(super) fn buckets(tx: &Tx<'_>, pool: &str) -> Result<Vec<Bucket>, StoreError> {
-    tx.rows(sql!("claim/buckets"), [pool], |c| {
-        Ok(Bucket { start: c.time()?, requests: c.count()?, tokens: c.count()? })
-    })
+/// The charges of a pool that may still count over those spans of time.
+pub(super) fn buckets(
+    tx: &Tx<'_>,
+    pool: &str,
+    spans: impl Fn(Span) -> bool,
+) -> Result<(Vec<Bucket>, Vec<Bucket>), StoreError> {
+    let [minute, day] = Span::ALL.map(|span| if spans(span) { span.bucket().get() } else { 0 });
+    if (minute, day) == (0, 0) {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let rows = tx.rows(sql!("claim/buckets"), (pool, minute, day), |c| {
+        let width = c.get::<i64>()?;
+        let start = c.time()?;
+        let (requests, input_tokens, output_tokens) = (c.count()?, c.count()?, c.count()?);
+        Ok((width, Bucket { start, requests, input_tokens, output_tokens }))
+    })?;
+    let (of_minute, of_day) = rows.into_iter().partition::<Vec<_>, _>(|(width, _)| *width == minute);
+    let bare = |rows: Vec<(i64, Bucket)>| rows.into_iter().map(|(_, bucket)| bucket).collect();
+    Ok((bare(of_minute), bare(of_day)))
 }
 
 /// The account of a tenant in the period that it is now, and when that began.
@@ -91,19 +105,20 @@ pub(super) fn tenant_in_flight(tx: &Tx<'_>, tenant: i64) -> Result<(u64, Option<
 /// A pool's use; that of a pool which was never claimed from is nothing.
 pub(super) fn pool_status(tx: &Tx<'_>, pool: &str) -> Result<PoolStatus, StoreError> {
     let found = tx.row(sql!("inspect/pool"), [pool], |c| {
-        Ok((c.maybe_count()?.unwrap_or_default(), c.time()?, c.maybe_word(FailureClass::from_name)?))
+        let in_flight = (c.maybe_count()?.unwrap_or_default(), c.maybe_count()?.unwrap_or_default());
+        Ok((in_flight, c.time()?, c.maybe_word(FailureClass::from_name)?))
     })?;
-    let (in_flight, cooldown, class) = found.unwrap_or((0, Timestamp::from_millis(0), None));
+    let ((in_flight, tokens_in_flight), cooldown, class) =
+        found.unwrap_or(((0, 0), Timestamp::from_millis(0), None));
     let cooldown_until = Some(cooldown).filter(|until| *until > tx.now);
     let waiting = tx.row(sql!("inspect/pool_waiting"), [pool], |c| c.get::<i64>())?;
-    let mut live = buckets(tx, pool)?;
-    live.retain(|bucket| bucket.free_at() > tx.now);
+    let (minute, day) = buckets(tx, pool, |_| true)?;
+    let used = Window::new(Use { in_flight, tokens_in_flight, minute, day }, tx.now).used().clone();
     Ok(PoolStatus {
         name: pool.to_owned(),
-        in_flight,
+        used,
         cooldown_until,
         cooldown_class: class.filter(|_| cooldown_until.is_some()),
-        buckets: live,
         waiting: waiting.unwrap_or_default().unsigned_abs(),
     })
 }
@@ -127,13 +142,13 @@ pub(super) fn return_permit(
 ) -> Result<bool, StoreError> {
     let lapsed_by = lapsed_by.map_or(i64::MAX, |at| at.as_millis());
     let permit = tx.row(sql!("attempts/permit"), (job, int(fence), lapsed_by), |c| {
-        Ok((c.get::<String>()?, c.get::<i64>()?, c.get::<i64>()?, c.get::<String>()?))
+        Ok((c.get::<String>()?, c.get::<i64>()?, c.get::<i64>()?, c.get::<String>()?, c.count()?))
     })?;
-    let Some((pool, tenant, lane, task)) = permit else {
+    let Some((pool, tenant, lane, task, tokens)) = permit else {
         return Ok(false);
     };
     tx.write(sql!("attempts/return_permit"), (job, int(fence)))?;
-    permit_returned(tx, CallOf { tenant, pool: &pool, lane, task: &task });
+    permit_returned(tx, CallOf { tenant, pool: &pool, lane, task: &task, tokens });
     Ok(true)
 }
 

@@ -1,6 +1,7 @@
 //! Closing an attempt, once: outcome, usage, money and permit together.
 
 use forebay_core::attempt::{Outcome, Usage};
+use forebay_core::definition::CountTokens;
 use forebay_core::grant::{self, Reservation, Settlement};
 use forebay_core::id::AttemptId;
 use forebay_core::money::Price;
@@ -26,6 +27,8 @@ pub struct Open {
     pub(super) price: Price,
     pub(super) budget_start: Timestamp,
     pub(super) holds_permit: bool,
+    /// When it was charged to its pool.
+    pub(super) charged_at: Timestamp,
 }
 
 /// Whether the permit for the call in flight goes back with the settlement.
@@ -60,9 +63,12 @@ pub fn settle(
     let settlement = grant::settle(&open.reserved, &open.price, close.outcome, class, close.usage.as_ref());
     write_attempt(tx, (number, fence), close, &settlement, permit)?;
     if permit == Permit::Return && open.holds_permit {
-        let call = CallOf { tenant: open.tenant, pool: &open.pool, lane: open.lane, task: &open.task };
+        let tokens = open.reserved.tokens();
+        let call =
+            CallOf { tenant: open.tenant, pool: &open.pool, lane: open.lane, task: &open.task, tokens };
         queue::permit_returned(tx, call);
     }
+    give_back(tx, &open, close);
     Ok(Some(book(tx, open, close, &settlement)))
 }
 
@@ -103,7 +109,23 @@ pub fn open(c: &mut Columns<'_>) -> Result<Open, StoreError> {
         },
         budget_start: c.time()?,
         holds_permit: c.get()?,
+        charged_at: c.time()?,
     })
+}
+
+/// Takes from what was charged to the pool what a call that was not sent did not use, and what one that is over did not
+/// need where the provider counts what was used.
+fn give_back(tx: &Tx<'_>, open: &Open, close: &AttemptClose) {
+    let Reservation { input_tokens, output_tokens, .. } = open.reserved;
+    let unused = |reserved: u64, used: u64| int(reserved) - int(used);
+    let back = match (close.outcome, close.count_tokens, close.usage) {
+        (Outcome::FailedBeforeSend, _, _) => (1, int(input_tokens), int(output_tokens)),
+        (Outcome::Succeeded | Outcome::FailedAfterSend, CountTokens::Used, Some(usage)) => {
+            (0, unused(input_tokens, usage.input_tokens), unused(output_tokens, usage.output_tokens))
+        }
+        _ => return,
+    };
+    tx.tally(|tally| tally.give_back(&open.pool, open.charged_at, back));
 }
 
 fn write_attempt(

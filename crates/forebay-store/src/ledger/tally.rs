@@ -12,6 +12,7 @@ use forebay_core::attempt::Usage;
 use forebay_core::grant::{Account, Settlement};
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
+use forebay_core::window::{Bucket, Span};
 
 use super::columns::int;
 use super::sql;
@@ -22,6 +23,7 @@ use crate::StoreError;
 /// The row of all tenants together.
 const EVERYBODY: i64 = 0;
 const POOL: &str = "pool";
+const TOKENS: &str = "tokens";
 const KEY: &str = "key";
 const TASK: &str = "task";
 
@@ -34,6 +36,8 @@ pub(super) struct Tally {
     calls: BTreeMap<Counted, Calls>,
     /// Money, by tenant and period.
     accounts: BTreeMap<(i64, i64), Booked>,
+    /// What ended calls have given back to their pools.
+    given_back: BTreeMap<Charge, GivenBack>,
     days: BTreeMap<Day, Used>,
     /// What admission has read, by tenant. What is noted and not written counts on top of it.
     read: BTreeMap<i64, Pending>,
@@ -57,6 +61,11 @@ struct Load {
     most_in_flight: Option<u64>,
 }
 
+/// A bucket of a pool, by the width and the start of it.
+type Charge = (String, i64, i64);
+/// Requests, input tokens and output tokens.
+type GivenBack = (i64, i64, i64);
+
 /// What calls in flight are counted for: a pool, a key by the number of its lane, a task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Counted {
@@ -79,6 +88,8 @@ pub(super) struct CallOf<'c> {
     /// Of the key that handed the job in; 0 where none did.
     pub(super) lane: i64,
     pub(super) task: &'c str,
+    /// Tokens that were reserved for it.
+    pub(super) tokens: u64,
 }
 
 /// How many calls each of them may have at the same time.
@@ -170,9 +181,10 @@ impl Tally {
         let load = self.loads.entry(call.tenant).or_default();
         load.in_flight += 1;
         load.most_in_flight = most.of_tenant;
-        for ((kind, name), most) in counted(call).zip([None, most.of_task, most.of_key]) {
+        // A pool's limits were looked at by whom nobody else can hand it out beside.
+        for ((kind, name, count), most) in counted(call).zip([None, None, most.of_task, most.of_key]) {
             let calls = self.calls_mut(kind, name);
-            calls.in_flight += 1;
+            calls.in_flight += count;
             calls.most = most;
         }
     }
@@ -180,8 +192,8 @@ impl Tally {
     /// A call is over.
     pub(super) fn count_call_over(&mut self, call: CallOf<'_>) {
         self.loads.entry(call.tenant).or_default().in_flight -= 1;
-        for (kind, name) in counted(call) {
-            self.calls_mut(kind, name).in_flight -= 1;
+        for (kind, name, count) in counted(call) {
+            self.calls_mut(kind, name).in_flight -= count;
         }
     }
 
@@ -197,6 +209,11 @@ impl Tally {
     /// Calls in flight in a pool that are noted.
     pub(super) fn calls_in(&self, pool: &str) -> i64 {
         self.noted(POOL, pool)
+    }
+
+    /// Tokens in flight in a pool that are noted.
+    pub(super) fn tokens_in(&self, pool: &str) -> i64 {
+        self.noted(TOKENS, pool)
     }
 
     /// Calls in flight of a key that are noted.
@@ -245,6 +262,16 @@ impl Tally {
         account.overage += to.overage.0;
     }
 
+    /// A call that was charged to a pool at a time counts with so much less: its request where it was never sent, and
+    /// the difference of what was reserved and used.
+    pub(super) fn give_back(&mut self, pool: &str, charged_at: Timestamp, back: GivenBack) {
+        for span in Span::ALL {
+            let start = Bucket::at(charged_at, span).start.as_millis();
+            let sums = self.given_back.entry((pool.to_owned(), span.bucket().get(), start)).or_default();
+            *sums = (sums.0 + back.0, sums.1 + back.1, sums.2 + back.2);
+        }
+    }
+
     /// Adds an attempt to what was used on a day.
     pub(super) fn use_up(&mut self, day: Day, used: &Usage, settlement: &Settlement) {
         let row = self.days.entry(day).or_default();
@@ -262,6 +289,9 @@ impl Tally {
             if in_flight != 0 {
                 tx.write(sql!("calls/count"), (kind, name, in_flight, most.map(int)))?;
             }
+        }
+        for ((pool, width, start), (requests, input, output)) in self.given_back {
+            tx.write(sql!("claim/charge_bucket"), (pool, width, start, true, -requests, -input, -output))?;
         }
         for ((tenant, period), booked) in self.accounts {
             let Booked { reserved, spent, uncertain, overage, limit } = booked;
@@ -288,10 +318,12 @@ impl Tally {
     }
 }
 
-/// The counters of a call beside its tenant's: pool, task, and key if it has one.
-fn counted(call: CallOf<'_>) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
-    let key = (call.lane != 0).then(|| (KEY, Cow::from(call.lane.to_string())));
-    [(POOL, call.pool.into()), (TASK, call.task.into())].into_iter().chain(key)
+/// The counters of a call beside its tenant's, and what it counts with: pool, its tokens, task, and key if it has one.
+fn counted(call: CallOf<'_>) -> impl Iterator<Item = (&'static str, Cow<'_, str>, i64)> {
+    let key = (call.lane != 0).then(|| (KEY, Cow::from(call.lane.to_string()), 1));
+    [(POOL, call.pool.into(), 1), (TOKENS, call.pool.into(), int(call.tokens)), (TASK, call.task.into(), 1)]
+        .into_iter()
+        .chain(key)
 }
 
 fn write_day(tx: &Tx<'_>, day: &Day, used: &Used) -> Result<(), StoreError> {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use forebay_core::attempt::Outcome;
+use forebay_core::definition::CountTokens;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
 use forebay_core::job::{Failure, State};
@@ -110,6 +111,7 @@ pub(super) fn close_as_unknown(
         usage: None,
         provider_request_id: None,
         provider_model: None,
+        count_tokens: CountTokens::Reserved,
         cooldown: None,
     };
     let used = settle::settle(tx, &record, None, &close, permit)?.unwrap_or_default();

@@ -7,7 +7,7 @@ use forebay_core::id::{AttemptId, BatchId, JobId};
 use forebay_core::job::{Job, Priority, State};
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
-use forebay_core::window::Bucket;
+use forebay_core::window::Use;
 
 use super::Bytes;
 
@@ -214,14 +214,12 @@ pub struct Queue {
 pub struct PoolStatus {
     /// Its name.
     pub name: String,
-    /// Calls under way.
-    pub in_flight: u64,
+    /// What it has used of its limits.
+    pub used: Use,
     /// Not called until then.
     pub cooldown_until: Option<Timestamp>,
     /// Why.
     pub cooldown_class: Option<FailureClass>,
-    /// Charges of the last minute and a little more.
-    pub buckets: Vec<Bucket>,
     /// Due jobs that wait for it.
     pub waiting: u64,
 }

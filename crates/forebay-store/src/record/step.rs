@@ -1,4 +1,5 @@
 use forebay_core::attempt::{Outcome, Usage};
+use forebay_core::definition::CountTokens;
 use forebay_core::digest::Digest;
 use forebay_core::id::{AttemptId, Incarnation, JobId};
 use forebay_core::job::{Failure, State};
@@ -53,6 +54,8 @@ pub struct AttemptClose {
     pub provider_request_id: Option<String>,
     /// The model that the provider says it used.
     pub provider_model: Option<String>,
+    /// What it counts with against the limits of its pool from now on.
+    pub count_tokens: CountTokens,
     /// How long the pool must not be called, from what the provider said.
     pub cooldown: Option<Millis>,
 }

@@ -265,6 +265,6 @@ impl Bundle {
     /// Calls under way in the main pool.
     pub async fn in_flight(&self) -> u64 {
         let pools = self.store().pools().await.unwrap();
-        pools.into_iter().find(|pool| pool.name == MAIN).map_or(0, |pool| pool.in_flight)
+        pools.into_iter().find(|pool| pool.name == MAIN).map_or(0, |pool| pool.used.in_flight)
     }
 }

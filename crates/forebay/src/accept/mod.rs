@@ -187,8 +187,7 @@ fn is_text(media_type: &str) -> bool {
         || essence.ends_with("+xml")
 }
 
-/// The first step, refused when it can never run: larger than the model's context, or than a limit per
-/// minute of its pool.
+/// The first step, refused when it can never run: larger than the model's context, or than a limit of its pool.
 fn first_step(
     task: &Task,
     pool: &Pool,
@@ -200,11 +199,11 @@ fn first_step(
     let step = plan::first(task, &request, bytes);
     let pointer = || format!("/input/{}", submission.input.name());
     plan::check_context(task, bytes).map_err(|failure| Refused::member(pointer(), failure.message))?;
-    let tokens = step.input_tokens.saturating_add(step.output_tokens);
-    if let Some(limit) = pool.limits.rules_out(tokens) {
-        let pool = &pool.name;
+    let call = Reservation::of(step.input_tokens, step.output_tokens, &task.model.price);
+    if let Some((dimension, limit)) = pool.limits.rules_out(&call) {
+        let (tokens, pool, name) = (dimension.need(&call), &pool.name, dimension.name());
         let message = format!(
-            "the call needs about {tokens} tokens, more than the pool `{pool}` may use in a minute ({limit}): \
+            "the call needs about {tokens} tokens, more than pool `{pool}` ever has room for ({limit}, {name}): \
              it could never run"
         );
         return Err(Refused::member(pointer(), message));

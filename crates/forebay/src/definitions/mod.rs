@@ -26,6 +26,7 @@ mod fingerprint;
 mod model;
 mod parts;
 mod policy;
+mod pool;
 mod provider;
 mod retention;
 mod retry;
@@ -87,7 +88,7 @@ pub fn load_with(
     let mut faults = Faults::new(&source);
     source.refuse_other_sections(&mut faults);
     let providers = provider::providers(&mut faults, variables);
-    let pools = provider::pools(&mut faults, &providers);
+    let pools = pool::pools(&mut faults, &providers);
     let models = model::models(&mut faults, &pools);
     let policies = policy::policies(&mut faults);
     let tasks = task::tasks(&mut faults, &models, &policies, files);

@@ -1,8 +1,6 @@
-//! Providers, and the pools of capacity at them.
+//! Providers.
 
-use std::sync::Arc;
-
-use forebay_core::definition::{Credential, Deadlines, Pool, PoolLimits, Provider, ProviderKind};
+use forebay_core::definition::{Credential, Deadlines, Provider, ProviderKind};
 use forebay_core::time::Millis;
 
 use super::fault::Faults;
@@ -122,29 +120,4 @@ fn deadlines(faults: &mut Faults<'_>, path: &[&str], written: &written::Provider
     let path = within(path, "total_ms");
     faults.when(total == Millis::ZERO, &path, "no call is that fast; give at least 1");
     deadlines
-}
-
-/// Reads `[pools.*]`.
-pub(super) fn pools(faults: &mut Faults<'_>, providers: &Section<Provider>) -> Section<Pool> {
-    section(faults, "pools", |faults, path, written: written::Pool| {
-        let provider = providers.resolve(faults, &within(path, "provider"), "provider", &written.provider);
-        let limits = [
-            ("requests_per_minute", written.requests_per_minute),
-            ("tokens_per_minute", written.tokens_per_minute),
-            ("max_in_flight", written.max_in_flight),
-        ];
-        for (name, limit) in limits {
-            let message = "a limit of 0 lets nothing through; leave it out for no limit";
-            faults.when(limit == Some(0), &within(path, name), message);
-        }
-        Some(Pool {
-            name: path[1].to_owned(),
-            provider: Arc::clone(&provider?),
-            limits: PoolLimits {
-                requests_per_minute: written.requests_per_minute.map(u64::from),
-                tokens_per_minute: written.tokens_per_minute.map(u64::from),
-                max_in_flight: written.max_in_flight.map(u64::from),
-            },
-        })
-    })
 }

@@ -2,6 +2,7 @@
 
 use forebay_core::definition::{Deadlines, Endpoint, Model, Task, TaskKind};
 use forebay_core::extract::Policy;
+use forebay_core::grant::Reservation;
 use forebay_core::retry::RetryPolicy;
 use forebay_core::time::Millis;
 
@@ -103,10 +104,11 @@ fn max_output_tokens(faults: &mut Faults<'_>, reading: &Reading<'_>) -> u64 {
     let message = format!("more than model `{}` gives: {most}", model.name);
     faults.when(given.is_some_and(|given| given > most), &path, message);
     let tokens = given.unwrap_or(most);
-    if let Some(limit) = model.pool.limits.tokens_per_minute.filter(|limit| tokens >= *limit) {
-        let pool = &model.pool.name;
+    let call = Reservation { input_tokens: 1, output_tokens: tokens, ..Reservation::default() };
+    if let Some((dimension, limit)) = model.pool.limits.rules_out(&call) {
+        let (pool, name) = (&model.pool.name, dimension.name());
         let message = format!(
-            "an answer of up to {tokens} tokens would never start: pool `{pool}` has tokens_per_minute = {limit}"
+            "an answer of up to {tokens} tokens would never start: pool `{pool}` takes at most {limit} by {name}"
         );
         faults.at(&path, message);
     }

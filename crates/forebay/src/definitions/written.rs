@@ -1,7 +1,9 @@
 //! Definitions as they are written. Every member is explained in `defaults/definitions.toml`, which a test
 //! compares with what is read here.
 
-use forebay_core::definition::{AtBudget, Endpoint, OnFailure, OnUnknown, ProviderKind, StructuredOutput};
+use forebay_core::definition::{
+    AtBudget, CountTokens, Endpoint, OnFailure, OnUnknown, Pacing, ProviderKind, StructuredOutput,
+};
 use forebay_core::review::ReviewDefault;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -27,8 +29,22 @@ pub(super) struct Provider {
 pub(super) struct Pool {
     pub(super) provider: String,
     pub(super) requests_per_minute: Option<u32>,
+    pub(super) input_tokens_per_minute: Option<u32>,
+    pub(super) output_tokens_per_minute: Option<u32>,
     pub(super) tokens_per_minute: Option<u32>,
+    pub(super) requests_per_day: Option<u32>,
+    pub(super) tokens_per_day: Option<u64>,
     pub(super) max_in_flight: Option<u32>,
+    pub(super) max_tokens_in_flight: Option<u32>,
+    pub(super) safety_margin_percent: Option<u8>,
+    #[serde(default = "even")]
+    pub(super) pacing: Pacing,
+    #[serde(default)]
+    pub(super) count_tokens: CountTokens,
+}
+
+fn even() -> Pacing {
+    Pacing::Even
 }
 
 /// `[models.NAME]`

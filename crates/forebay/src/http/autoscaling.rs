@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use forebay_core::capacity::planner::Dimension;
 use forebay_core::capacity::sizing::{self, Demand};
 use forebay_core::definition::{Pool, PoolLimits, Task};
 use forebay_core::time::{Millis, Timestamp};
+use forebay_core::window::Dimension;
 use forebay_store::record::{PoolDemand, ProcessRecord, Scope, WaitingJobs};
 
 use super::api::Api;
@@ -171,13 +171,7 @@ fn runnable(waiting: &[WaitingJobs]) -> u64 {
 
 /// A pool's limits, as the planner knows them.
 fn limits(limits: &PoolLimits) -> Vec<(Dimension, u64)> {
-    let PoolLimits { requests_per_minute, tokens_per_minute, max_in_flight } = limits;
-    let all = [
-        (Dimension::RequestsPerMinute, requests_per_minute),
-        (Dimension::TokensPerMinute, tokens_per_minute),
-        (Dimension::MaxInFlight, max_in_flight),
-    ];
-    all.into_iter().filter_map(|(dimension, limit)| Some((dimension, (*limit)?))).collect()
+    Dimension::ALL.into_iter().filter_map(|dimension| Some((dimension, limits.of(dimension)?))).collect()
 }
 
 /// The slots of the smallest of the workers that would take such jobs.

@@ -8,7 +8,7 @@ use forebay_core::window::Window;
 use forebay_store::record::{PoolStatus, Scope};
 
 use super::api::Api;
-use super::dto::{Pool, PoolList, PoolUse};
+use super::dto::{Pool, PoolList};
 use super::params::NoParams;
 use super::problem::Problem;
 use super::route::{Doc, Route, get};
@@ -37,9 +37,7 @@ async fn list(State(api): State<Api>, _: NoParams) -> Result<Json<PoolList>, Pro
 
 /// A pool; without a status it was never claimed from.
 fn shown(pool: &definition::Pool, status: Option<&PoolStatus>, now: Timestamp) -> Pool {
-    let in_flight = status.map_or(0, |status| status.in_flight);
-    let buckets = status.map(|status| status.buckets.clone()).unwrap_or_default();
-    let (requests, tokens) = Window::new(buckets, in_flight, now).used();
+    let used = status.map(|status| status.used.clone()).unwrap_or_default();
     let cooldown_until = status.and_then(|status| status.cooldown_until).filter(|until| *until > now);
     let cooldown_class = status.and_then(|status| status.cooldown_class).map(|class| class.name());
     let secret = pool.provider.credential.as_ref().map(secret);
@@ -47,7 +45,7 @@ fn shown(pool: &definition::Pool, status: Option<&PoolStatus>, now: Timestamp) -
         name: pool.name.clone(),
         provider: pool.provider.name.clone(),
         limits: pool.limits.into(),
-        r#use: PoolUse { requests, tokens, in_flight },
+        r#use: Window::new(used, now).used().into(),
         cooldown_class: cooldown_class.filter(|_| cooldown_until.is_some()),
         cooldown_until,
         waiting: status.map_or(0, |status| status.waiting),

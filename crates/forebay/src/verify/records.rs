@@ -223,6 +223,8 @@ pub struct Grant {
     pub task: String,
     /// Of the key that handed the job in; 0 where none did.
     pub lane: i64,
+    /// Reserved in both directions.
+    pub tokens: i64,
     pub lease_until: i64,
 }
 

@@ -208,6 +208,7 @@ fn grant(c: &mut Columns) -> Read<Grant> {
         pool: c.next()?,
         task: c.next()?,
         lane: c.next()?,
+        tokens: c.next()?,
         lease_until: c.next()?,
     })
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_core::attempt::Outcome;
-use forebay_core::definition::{Provider, Task};
+use forebay_core::definition::{PoolLimits, Provider, Task};
 use forebay_core::failure::FailureClass;
 use forebay_core::job::Failure;
 use forebay_core::plan::{self, Entry, ModelRequest, StepKind};
 use forebay_core::request::{Input, StoredRequest};
 use forebay_core::time::Millis;
-use forebay_core::window::SLACK;
+use forebay_core::window::{SLACK, Span};
 use forebay_gateway::Report;
 use forebay_store::StoreError;
 use forebay_store::record::{AttemptClose, Bytes, Claimed, Committed, StepCommit, Then, Work};
@@ -89,13 +89,16 @@ async fn conclude(worker: &Worker, prepared: &Prepared, claimed: &Claimed, repor
 /// machine that is too slow for it hand back all that it claims, and claim it again.
 fn is_void(worker: &Worker, prepared: &Prepared, claimed: &Claimed) -> bool {
     const HALF_SLACK: Millis = Millis::new(SLACK.get() / 2);
-    let active = worker.app.revisions.active();
-    let pool = active.definitions.pools.get(&prepared.task.model.pool.name);
-    let by_the_minute =
-        pool.is_some_and(|pool| pool.limits.requests_per_minute.or(pool.limits.tokens_per_minute).is_some());
+    let by_the_minute = limits(worker, &prepared.task).looks_back(Span::Minute);
     let half_lease = Millis::new(worker.app.settings.lease.get() / 2);
     let most = if by_the_minute { HALF_SLACK } else { half_lease };
     worker.app.store.now().since(claimed.granted_at) > most
+}
+
+/// The limits that a task's pool has now, whatever they were when its job came.
+pub(super) fn limits(worker: &Worker, task: &Task) -> PoolLimits {
+    let active = worker.app.revisions.active();
+    active.definitions.pools.get(&task.model.pool.name).map_or(task.model.pool.limits, |pool| pool.limits)
 }
 
 /// Brings together what the step needs, and what it will send.

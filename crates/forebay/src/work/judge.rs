@@ -1,7 +1,7 @@
 //! What a call was worth, and what its job does then.
 
 use forebay_core::attempt::{Outcome, Usage};
-use forebay_core::definition::{Task, TaskKind};
+use forebay_core::definition::{CountTokens, Task, TaskKind};
 use forebay_core::extract::Evaluation;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::JobId;
@@ -80,6 +80,7 @@ pub(super) async fn judge(
         usage: report.usage,
         provider_request_id: report.provider_request_id.clone(),
         provider_model: report.model.clone(),
+        count_tokens: execute::limits(worker, &prepared.task).count_tokens,
         cooldown: None,
     };
     match (&prepared.task.kind, &report.result) {
@@ -241,6 +242,7 @@ fn closed(outcome: Outcome) -> AttemptClose {
         usage: None::<Usage>,
         provider_request_id: None,
         provider_model: None,
+        count_tokens: CountTokens::Reserved,
         cooldown: None,
     }
 }

@@ -36,7 +36,9 @@ async fn requests_per_minute_are_used_up_and_never_exceeded() {
     let sim = simulator(&json!({"limits": {"requests_per_minute": LIMIT}})).await;
     let home = Home::new();
     let server = Server::start(&home, &sim.base_url());
-    server.apply(&definitions(&sim.base_url(), &format!("requests_per_minute = {LIMIT}"), "")).await;
+    server
+        .apply(&definitions(&sim.base_url(), &format!("requests_per_minute = {LIMIT}\npacing = \"off\""), ""))
+        .await;
     let jobs = submit_many(&server, LIMIT + 10).await;
     crate::journey::eventually("the limit is used", || sim.requests(0).len() == LIMIT).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -80,7 +82,9 @@ async fn tokens_per_minute_are_never_exceeded() {
     let sim = simulator(&json!({"limits": {"tokens_per_minute": LIMIT}})).await;
     let home = Home::new();
     let server = Server::start(&home, &sim.base_url());
-    server.apply(&definitions(&sim.base_url(), &format!("tokens_per_minute = {LIMIT}"), "")).await;
+    server
+        .apply(&definitions(&sim.base_url(), &format!("tokens_per_minute = {LIMIT}\npacing = \"off\""), ""))
+        .await;
     // Each call reserves its hundred tokens of output and a few of input: eleven fit.
     let jobs = submit_many(&server, 14).await;
     all_succeed(&server, &jobs).await;

@@ -135,7 +135,10 @@ async fn a_limit_below_what_a_job_needs_holds_up_that_job_alone() {
     assert_eq!(server.settled(&small).await["state"], "SUCCEEDED");
     let waiting = explained(&server, &stuck).await;
     assert_eq!(waiting[0]["kind"], "pool_limit", "{waiting}");
-    assert!(waiting[0]["detail"].as_str().unwrap().contains("takes 1000 in a minute"), "{waiting}");
+    assert!(
+        waiting[0]["detail"].as_str().unwrap().contains("more than 1000 (tokens_per_minute)"),
+        "{waiting}"
+    );
     assert_eq!(sim.requests(0).len(), 1);
     let (status, refused) =
         server.post("/v1/jobs", &json!({"task": "chat@2", "input": {"prompt": large}})).await;

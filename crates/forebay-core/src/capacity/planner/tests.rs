@@ -21,11 +21,8 @@ fn seconds_of(outlook: Option<Outlook>) -> f64 {
 }
 
 /// 600 requests and 600,000 tokens a minute, 30 calls at a time.
-const LIMITS: [(Dimension, u64); 3] = [
-    (Dimension::RequestsPerMinute, 600),
-    (Dimension::TokensPerMinute, 600_000),
-    (Dimension::MaxInFlight, 30),
-];
+const LIMITS: [(Dimension, u64); 3] =
+    [(Dimension::RequestsPerMinute, 600), (Dimension::TokensPerMinute, 600_000), (Dimension::InFlight, 30)];
 
 fn burst(arrivals: &str) -> Load {
     Load {
@@ -46,10 +43,7 @@ fn a_burst_of_ten_thousand_jobs_is_bound_by_tokens() {
     assert_eq!(binding.attempts_per_second, Ratio::new(5, 3).unwrap());
     assert_eq!(binding.jobs_per_second, Ratio::new(50, 33).unwrap());
     let others: Vec<_> = plan.capacities.iter().map(|c| (c.dimension, c.attempts_per_second)).collect();
-    assert_eq!(
-        others[1..],
-        [(Dimension::MaxInFlight, ratio("2")), (Dimension::RequestsPerMinute, ratio("10"))]
-    );
+    assert_eq!(others[1..], [(Dimension::InFlight, ratio("2")), (Dimension::RequestsPerMinute, ratio("10"))]);
     assert!((seconds_of(plan.alone()) - 6_600.0).abs() < 1e-6);
     assert_eq!(plan.workers.unwrap().of_use, Some(25));
 }
@@ -123,7 +117,7 @@ fn each_dimension_counts_in_its_unit() {
         (Dimension::TokensPerMinute, 60_000, "2"),
         (Dimension::RequestsPerDay, 172_800, "2"),
         (Dimension::TokensPerDay, 86_400_000, "2"),
-        (Dimension::MaxInFlight, 8, "2"),
+        (Dimension::InFlight, 8, "2"),
         (Dimension::TokensInFlight, 4_000, "2"),
     ] {
         let plan = planned(&load, &[(dimension, limit)]);
@@ -141,7 +135,7 @@ fn all_that_is_missing_is_named_at_once() {
             Fault::NoTokens(Dimension::OutputTokensPerMinute, Tokens::Output),
             Fault::NoTokens(Dimension::TokensPerMinute, Tokens::Total),
             Fault::NoTokens(Dimension::TokensPerDay, Tokens::Total),
-            Fault::NoMean(Dimension::MaxInFlight),
+            Fault::NoMean(Dimension::InFlight),
             Fault::NoTokens(Dimension::TokensInFlight, Tokens::Total),
         ]
     );
@@ -153,7 +147,7 @@ fn all_that_is_missing_is_named_at_once() {
 fn numbers_that_cannot_be_meant_are_refused() {
     let load = Load { attempts_per_job: ratio("0.9"), late_share: Some(ratio("2")), ..burst("0") };
     let room = Room { utilization: Ratio::ZERO, headroom: ratio("0.5") };
-    let faults = plan(&load, &[(Dimension::MaxInFlight, 0)], &room).unwrap_err();
+    let faults = plan(&load, &[(Dimension::InFlight, 0)], &room).unwrap_err();
     let named: Vec<_> = faults
         .iter()
         .map(|fault| match fault {
@@ -269,12 +263,12 @@ proptest! {
     #[test]
     fn scaled_time_scales_all_of_it(load in loads(), scale in 2_i64..60) {
         let load = Load { attempt: Attempt { mean: Some(Millis::new(load.attempt.mean.unwrap().get() * scale)), ..load.attempt }, ..load };
-        let limits = [(Dimension::RequestsPerMinute, 600), (Dimension::TokensPerMinute, 100_000), (Dimension::MaxInFlight, 30)];
+        let limits = [(Dimension::RequestsPerMinute, 600), (Dimension::TokensPerMinute, 100_000), (Dimension::InFlight, 30)];
         let factor = Ratio::whole(scale.unsigned_abs());
         let mean = Some(Millis::new(load.attempt.mean.unwrap().get() / scale));
         let faster = Load { attempt: Attempt { mean, ..load.attempt }, arrivals: load.arrivals.times(factor), ..load };
         let scaled = limits.map(|(dimension, limit)| match dimension {
-            Dimension::MaxInFlight => (dimension, limit),
+            Dimension::InFlight => (dimension, limit),
             _ => (dimension, limit * scale.unsigned_abs()),
         });
         let (slow, fast) = (planned(&load, &limits), planned(&faster, &scaled));

@@ -18,11 +18,8 @@ fn waiting(runnable: u64, attempt: Attempt) -> Demand {
 }
 
 /// 600 requests and 600,000 tokens a minute, 30 calls at a time; 15 s and 6,000 tokens a call: 25 calls use it up.
-const LIMITS: [(Dimension, u64); 3] = [
-    (Dimension::RequestsPerMinute, 600),
-    (Dimension::TokensPerMinute, 600_000),
-    (Dimension::MaxInFlight, 30),
-];
+const LIMITS: [(Dimension, u64); 3] =
+    [(Dimension::RequestsPerMinute, 600), (Dimension::TokensPerMinute, 600_000), (Dimension::InFlight, 30)];
 
 #[test]
 fn a_small_backlog_decides_and_a_large_one_does_not() {
@@ -40,7 +37,7 @@ fn without_figures_it_is_one_call_more() {
     assert_eq!((sizing.calls, sizing.allowed, sizing.bound), (1, Some(30), Bound::Unmeasured));
     let under_way = Demand { in_flight: 30, ..nothing_known };
     let sizing = size(&under_way, &LIMITS, DRAIN);
-    assert_eq!((sizing.calls, sizing.bound), (30, Bound::Limit(Dimension::MaxInFlight)));
+    assert_eq!((sizing.calls, sizing.bound), (30, Bound::Limit(Dimension::InFlight)));
     assert_eq!(size(&Demand::default(), &[], DRAIN).bound, Bound::Nothing);
 }
 

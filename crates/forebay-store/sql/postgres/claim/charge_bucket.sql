@@ -1,7 +1,11 @@
-INSERT INTO pool_buckets (pool, start, requests, tokens)
-SELECT u.pool, u.start, u.requests, u.tokens
-FROM unnest(CAST(?1 AS text[]), CAST(?2 AS bigint[]), CAST(?3 AS bigint[]), CAST(?4 AS bigint[]))
-  AS u (pool, start, requests, tokens)
-ORDER BY u.pool, u.start
-ON CONFLICT (pool, start) DO UPDATE SET
-  requests = pool_buckets.requests + excluded.requests, tokens = pool_buckets.tokens + excluded.tokens
+INSERT INTO pool_buckets (pool, width, start, settled, requests, input_tokens, output_tokens)
+SELECT u.pool, u.width, u.start, u.settled, u.requests, u.input_tokens, u.output_tokens
+FROM unnest(
+  CAST(?1 AS text[]), CAST(?2 AS bigint[]), CAST(?3 AS bigint[]), CAST(?4 AS boolean[]), CAST(?5 AS bigint[]),
+  CAST(?6 AS bigint[]), CAST(?7 AS bigint[]))
+  AS u (pool, width, start, settled, requests, input_tokens, output_tokens)
+ORDER BY u.pool, u.width, u.start, u.settled
+ON CONFLICT (pool, width, start, settled) DO UPDATE SET
+  requests = pool_buckets.requests + excluded.requests,
+  input_tokens = pool_buckets.input_tokens + excluded.input_tokens,
+  output_tokens = pool_buckets.output_tokens + excluded.output_tokens

@@ -1,2 +1,6 @@
-INSERT INTO pool_buckets (pool, start, requests, tokens) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (pool, start) DO UPDATE SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens
+INSERT INTO pool_buckets (pool, width, start, settled, requests, input_tokens, output_tokens)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (pool, width, start, settled) DO UPDATE SET
+  requests = requests + excluded.requests,
+  input_tokens = input_tokens + excluded.input_tokens,
+  output_tokens = output_tokens + excluded.output_tokens

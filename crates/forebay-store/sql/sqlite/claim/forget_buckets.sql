@@ -1,1 +1,1 @@
-DELETE FROM pool_buckets WHERE pool = ?1 AND start < ?2
+DELETE FROM pool_buckets WHERE pool = ?1 AND width = ?2 AND start < ?3

@@ -36,6 +36,8 @@ pub(super) struct Front {
     pub(super) more: bool,
     /// Calls under way in the pool.
     pub(super) in_flight: u64,
+    /// Tokens reserved for them.
+    pub(super) tokens_in_flight: u64,
 }
 
 /// The due jobs of a tenant.
@@ -120,9 +122,9 @@ impl Front {
             Row::read,
         )?;
         rows.sort_unstable_by_key(|row| row.place);
-        let mut front = Self { lanes: VecDeque::new(), more: false, in_flight: 0 };
+        let mut front = Self { lanes: VecDeque::new(), more: false, in_flight: 0, tokens_in_flight: 0 };
         for row in rows {
-            front.in_flight = row.pool_in_flight;
+            (front.in_flight, front.tokens_in_flight) = row.pool_in_flight;
             front.lanes.extend(row.lane);
             let Some(lane) = front.lanes.back_mut() else { continue };
             lane.keys.extend(row.key);
@@ -160,7 +162,8 @@ impl Front {
 struct Row {
     /// Which tenant, which of its keys, which job.
     place: (i64, i64, i64),
-    pool_in_flight: u64,
+    /// Calls, and tokens reserved for them.
+    pool_in_flight: (u64, u64),
     lane: Option<Lane>,
     key: Option<Key>,
     head: Option<Head>,
@@ -172,7 +175,8 @@ impl Row {
         let (tenant, lane) = (c.get()?, c.get()?);
         let at = c.get::<Option<i64>>()?.zip(c.get()?).map(|(place, seq)| Place { place, seq });
         let (want, more_keys) = (c.count()?, c.get()?);
-        let pool_in_flight = c.maybe_count()?.unwrap_or_default();
+        let mut of_pool = || Ok::<_, StoreError>(c.maybe_count()?.unwrap_or_default());
+        let pool_in_flight = (of_pool()?, of_pool()?);
         let (max_in_flight, in_flight) = (c.maybe_count()?, c.maybe_count()?.unwrap_or_default());
         let key_read = Key { lane, max_in_flight, in_flight, heads: VecDeque::new(), want, more: false };
         let lane = if (key, nth) == (1, 1) {

@@ -1,20 +1,18 @@
 //! A pool as a claim finds it and leaves it: how long it rests, whose turn it is, and what was charged to it.
 
-use std::collections::BTreeMap;
-
 use forebay_core::definition::PoolLimits;
 use forebay_core::fairness::Round;
 use forebay_core::grant::Reservation;
 use forebay_core::time::{Millis, Timestamp};
-use forebay_core::window::{Full, Window};
+use forebay_core::window::{Bucket, Full, Span, Use, Window};
 
 use crate::StoreError;
 use crate::ledger::columns::{Columns, int};
 use crate::ledger::transaction::Tx;
 use crate::ledger::{queue, sql};
 
-/// How long a charge is kept: longer than it counts.
-const KEPT: Millis = Millis::from_secs(120);
+/// How long a charge is kept beyond the time in which it counts.
+const KEPT: Millis = Millis::from_secs(60);
 
 /// Whether a claim waits for a pool that another process has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +51,7 @@ pub(super) struct Pool<'c> {
     pub(super) round: Round,
     was: Round,
     window: Option<Window>,
-    charged: BTreeMap<Timestamp, (u64, u64)>,
+    charged: Vec<Reservation>,
 }
 
 impl<'c> Pool<'c> {
@@ -84,7 +82,7 @@ impl<'c> Pool<'c> {
 
     fn as_found(name: &'c str, row: PoolRow) -> Self {
         let PoolRow { cooldown_until, round, due } = row;
-        Self { name, cooldown_until, due, round, was: round, window: None, charged: BTreeMap::new() }
+        Self { name, cooldown_until, due, round, was: round, window: None, charged: Vec::new() }
     }
 
     /// Learns what the pool has used. The charges of the last minute are read where there is a limit for them.
@@ -92,15 +90,17 @@ impl<'c> Pool<'c> {
         &mut self,
         tx: &Tx<'_>,
         in_flight: u64,
+        tokens_in_flight: u64,
         limits: &PoolLimits,
     ) -> Result<(), StoreError> {
         if self.window.is_some() {
             return Ok(());
         }
-        let by_the_minute = limits.requests_per_minute.is_some() || limits.tokens_per_minute.is_some();
-        let buckets = if by_the_minute { queue::buckets(tx, self.name)? } else { Vec::new() };
-        let noted = tx.tally(|tally| tally.calls_in(self.name));
-        self.window = Some(Window::new(buckets, in_flight.saturating_add_signed(noted), tx.now));
+        let (minute, day) = queue::buckets(tx, self.name, |span| limits.looks_back(span))?;
+        let (calls, tokens) = tx.tally(|tally| (tally.calls_in(self.name), tally.tokens_in(self.name)));
+        let in_flight = in_flight.saturating_add_signed(calls);
+        let tokens_in_flight = tokens_in_flight.saturating_add_signed(tokens);
+        self.window = Some(Window::new(Use { in_flight, tokens_in_flight, minute, day }, tx.now));
         Ok(())
     }
 
@@ -111,10 +111,8 @@ impl<'c> Pool<'c> {
         limits: &PoolLimits,
         now: Timestamp,
     ) -> Result<(), Full> {
-        let bucket = self.window.get_or_insert_default().take(call, limits, now)?;
-        let (requests, tokens) = self.charged.entry(bucket.start).or_default();
-        *requests += 1;
-        *tokens = tokens.saturating_add(call.tokens());
+        self.window.get_or_insert_default().take(call, limits, now)?;
+        self.charged.push(*call);
         Ok(())
     }
 
@@ -124,13 +122,18 @@ impl<'c> Pool<'c> {
             let Round { turn, is_on, quantum, largest } = self.round;
             tx.write(sql!("claim/update_pool"), (self.name, turn, is_on, int(quantum), int(largest)))?;
         }
-        for (start, (requests, tokens)) in &self.charged {
-            let row = (self.name, start.as_millis(), int(*requests), int(*tokens));
-            tx.write(sql!("claim/charge_bucket"), row)?;
+        if self.charged.is_empty() {
+            return Ok(());
         }
-        if !self.charged.is_empty() {
-            let forgotten = tx.now.before(KEPT).as_millis();
-            tx.write_if_needed(sql!("claim/forget_buckets"), (self.name, forgotten))?;
+        for span in Span::ALL {
+            let mut bucket = Bucket::at(tx.now, span);
+            self.charged.iter().for_each(|call| bucket.add(call));
+            let Bucket { start, requests, input_tokens, output_tokens } = bucket;
+            let (width, start) = (span.bucket().get(), start.as_millis());
+            let row = (self.name, width, start, false, int(requests), int(input_tokens), int(output_tokens));
+            tx.write(sql!("claim/charge_bucket"), row)?;
+            let forgotten = tx.now.before(span.counts()).before(KEPT).as_millis();
+            tx.write_if_needed(sql!("claim/forget_buckets"), (self.name, width, forgotten))?;
         }
         Ok(())
     }

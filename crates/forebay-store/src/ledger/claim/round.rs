@@ -134,7 +134,7 @@ impl<'t, 'c> Round<'t, 'c> {
     fn take_turns(&mut self) -> Result<(), StoreError> {
         for look in 0..LOOKS {
             let front = self.look(look)?;
-            self.pool.measure(self.tx, front.in_flight, &self.claim.limits)?;
+            self.pool.measure(self.tx, front.in_flight, front.tokens_in_flight, &self.claim.limits)?;
             if !self.serve(front)? {
                 return Ok(());
             }
@@ -266,7 +266,7 @@ impl<'t, 'c> Round<'t, 'c> {
             return Ok(Took::Passed);
         };
         let reserved = Reservation::of(head.step.input_tokens, head.step.output_tokens, &price);
-        if self.claim.limits.rules_out(reserved.tokens()).is_some() {
+        if self.claim.limits.rules_out(&reserved).is_some() {
             return self.park(&head.record);
         }
         if key.is_full() {
@@ -355,7 +355,9 @@ impl<'t, 'c> Round<'t, 'c> {
                 ":budget_start": period_start.as_millis(),
             },
         )?;
-        let call = CallOf { tenant: record.tenant, pool: &self.claim.pool, lane: *key, task: &record.task };
+        let tokens = reserved.tokens();
+        let call =
+            CallOf { tenant: record.tenant, pool: &self.claim.pool, lane: *key, task: &record.task, tokens };
         self.tx.tally(|tally| {
             tally.count_call(call, most);
             tally.reserve(record.tenant, *period_start, reserved.micros, *limit);
@@ -375,6 +377,7 @@ impl<'t, 'c> Round<'t, 'c> {
             price: *price,
             budget_start: *period_start,
             holds_permit: true,
+            charged_at: self.tx.now,
         });
         self.reply.claimed.push(Claimed {
             job_id: record.id,

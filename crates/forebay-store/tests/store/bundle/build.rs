@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use forebay_core::attempt::{Outcome, Usage};
-use forebay_core::definition::{OnFailure, OnUnknown, PoolLimits};
+use forebay_core::definition::{CountTokens, OnFailure, OnUnknown, PoolLimits};
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
 use forebay_core::id::ClaimId;
@@ -130,6 +130,7 @@ pub fn closed(outcome: Outcome, failure: Option<FailureClass>, usage: Option<Usa
         usage,
         provider_request_id: Some("req-1".to_owned()),
         provider_model: Some("small-2026".to_owned()),
+        count_tokens: CountTokens::Reserved,
         cooldown: None,
     }
 }

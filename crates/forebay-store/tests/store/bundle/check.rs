@@ -77,7 +77,12 @@ impl Bundle {
 
     async fn check_nothing_is_held(&self) {
         for pool in self.store().pools().await.unwrap() {
-            assert_eq!(pool.in_flight, 0, "permits of pool {} are left over", pool.name);
+            assert_eq!(
+                (pool.used.in_flight, pool.used.tokens_in_flight),
+                (0, 0),
+                "permits of pool {} are left over",
+                pool.name
+            );
         }
         for tenant in self.store().tenants().await.unwrap() {
             assert_eq!(tenant.in_flight, 0, "calls of {} are left over", tenant.name);

@@ -255,8 +255,8 @@ pub async fn the_queue_says_what_stands_in_the_way(b: &Bundle) {
     b.succeed(ours).await;
     let queue = b.store().queue(b.alpha, jobs[4]).await.unwrap().unwrap();
     assert_eq!((queue.job.id, queue.ahead, queue.lanes, queue.keys), (jobs[4], 3, 1, 1));
-    assert_eq!((queue.pool.in_flight, queue.pool.waiting), (1, 4));
-    assert_eq!(queue.pool.buckets.iter().map(|bucket| bucket.requests).sum::<u64>(), 2);
+    assert_eq!((queue.pool.used.in_flight, queue.pool.waiting), (1, 4));
+    assert_eq!(queue.pool.used.minute.iter().map(|bucket| bucket.requests).sum::<u64>(), 2);
     assert_eq!(queue.tenant_in_flight, (0, Some(9)));
     assert_eq!((queue.key_in_flight, queue.task_in_flight), ((0, None), 1));
     assert_eq!((queue.account.spent, queue.account.left()), (Micros(200), Some(Micros(800))));

@@ -37,14 +37,6 @@ pub async fn requests_per_minute_hold_at_n(b: &Bundle) {
     assert_eq!(claim_within(b, requests(4)).await.claimed.len(), 1, "a higher limit does");
 }
 
-pub async fn tokens_per_minute_hold_at_n(b: &Bundle) {
-    b.accept_of(b.alpha, 2).await;
-    let tokens = |limit| PoolLimits { tokens_per_minute: Some(limit), ..PoolLimits::default() };
-    let reply = claim_within(b, tokens(299)).await;
-    assert_eq!((reply.claimed.len(), binds(&reply)), (1, Some(Dimension::TokensPerMinute)));
-    assert_eq!(claim_within(b, tokens(300)).await.claimed.len(), 1);
-}
-
 /// A limit that was lowered since: not even alone does the job exceed it, and it holds up nobody.
 pub async fn a_job_larger_than_the_limit_waits_aside(b: &Bundle) {
     let step = NewStep { input_tokens: 1_000, ..b.new_step() };
@@ -99,14 +91,18 @@ pub async fn the_window_outlives_a_restart(b: &Bundle) {
 pub async fn a_refusal_on_one_dimension_takes_nothing_of_the_others(b: &Bundle) {
     b.allow(b.alpha, TenantSettings { budget: Some(Micros(1_000)), ..TenantSettings::default() }).await;
     b.accept_of(b.alpha, 3).await;
-    let limits =
-        PoolLimits { requests_per_minute: Some(10), tokens_per_minute: Some(299), max_in_flight: Some(10) };
+    let limits = PoolLimits {
+        requests_per_minute: Some(10),
+        tokens_per_minute: Some(299),
+        max_in_flight: Some(10),
+        ..PoolLimits::default()
+    };
     claim_within(b, limits).await;
     let before = (b.store().pools().await.unwrap(), b.tenant(b.alpha).await, b.events(b.alpha, None).await);
     assert_eq!(claim_within(b, limits).await.claimed, []);
     let after = (b.store().pools().await.unwrap(), b.tenant(b.alpha).await, b.events(b.alpha, None).await);
     assert_eq!(before, after);
-    assert_eq!((after.0[0].in_flight, after.1.account.reserved), (1, Micros(200)));
+    assert_eq!((after.0[0].used.in_flight, after.1.account.reserved), (1, Micros(200)));
 }
 
 /// I18.

@@ -107,7 +107,8 @@ struct History {
     held: Vec<Claimed>,
     /// Permits for calls in flight, with their lease and whether the attempt is open.
     permits: HashMap<AttemptId, (i64, Timestamp, bool)>,
-    grants: Vec<Timestamp>,
+    /// When each call was claimed that counts against the limit per minute.
+    grants: HashMap<AttemptId, Timestamp>,
     cooldown_until: Timestamp,
     accounts: HashMap<i64, Books>,
 }
@@ -145,7 +146,7 @@ impl History {
             keys: HashMap::new(),
             held: Vec::new(),
             permits: HashMap::new(),
-            grants: Vec::new(),
+            grants: HashMap::new(),
         }
     }
 
@@ -223,12 +224,12 @@ impl History {
             assert!(waits(before, now), "{before:?} is not due");
             assert_eq!(claimed.fence, before.job.fence + 1);
             self.touched.push(claimed.job_id);
-            self.grants.push(now);
+            self.grants.insert(claimed.attempt_id, now);
             self.permits.insert(claimed.attempt_id, (claimed.tenant, now.after(LEASE), true));
             self.held.push(claimed.clone());
             self.books(claimed.tenant).reserved += RESERVED;
         }
-        let minute = self.grants.iter().filter(|at| at.after(Millis::from_secs(60)) > now).count();
+        let minute = self.grants.values().filter(|at| at.after(Millis::from_secs(60)) > now).count();
         assert!(minute <= PER_MINUTE, "no sliding minute holds more than the limit (I17)");
         assert!(self.calls_of(self.b.alpha) <= MAX_IN_FLIGHT);
         let late = self
@@ -274,6 +275,9 @@ impl History {
         }
         self.touched.push(claimed.job_id);
         self.settle(claimed.tenant, &close);
+        if close.outcome == Outcome::FailedBeforeSend {
+            self.grants.remove(&claimed.attempt_id);
+        }
         if how == 5 {
             self.cooldown_until = self.cooldown_until.max(self.b.now().after(Millis::from_secs(1)));
         }

@@ -12,6 +12,7 @@ pub mod clocks;
 pub mod datasets;
 pub mod decisions;
 pub mod demand;
+pub mod dimensions;
 pub mod documents;
 pub mod due;
 pub mod duplicates;
@@ -148,7 +149,6 @@ macro_rules! cases {
             }
             capacity {
                 requests_per_minute_hold_at_n,
-                tokens_per_minute_hold_at_n,
                 a_job_larger_than_the_limit_waits_aside,
                 calls_in_flight_hold_at_n,
                 the_window_frees_after_a_minute_and_the_slack,
@@ -165,6 +165,15 @@ macro_rules! cases {
                 what_was_not_sent_gives_its_money_back,
                 what_may_have_been_billed_stays_on_the_books,
                 more_than_was_reserved_is_a_recorded_overage,
+            }
+            dimensions {
+                each_holds_at_n_and_can_be_raised,
+                tokens_in_flight_go_back_with_their_call,
+                what_was_not_sent_counts_for_nothing,
+                unused_tokens_go_back_where_the_pool_counts_so,
+                an_unknown_outcome_counts_with_all_that_it_had,
+                a_day_is_any_24_hours,
+                calls_are_spread_over_the_minute,
             }
             steps {
                 the_next_step_is_planned_and_journaled,

@@ -6,17 +6,17 @@ use rusqlite::Connection;
 /// What is wrong, and the query that finds it.
 pub const FAULTS: &[(&str, &str)] = &[
     (
-        "the calls in flight of a pool, a task or a key are its grants",
+        "the calls in flight of a pool, their tokens, and the calls of a task or a key are its grants",
         "SELECT c.name FROM calls c WHERE c.in_flight <> (
-           SELECT count(*) FROM attempts a
+           SELECT coalesce(sum(CASE c.kind WHEN 'tokens' THEN a.reserved_input + a.reserved_output ELSE 1 END), 0) FROM attempts a
            WHERE a.permit_until IS NOT NULL
-             AND CASE c.kind WHEN 'pool' THEN a.pool WHEN 'task' THEN a.task ELSE CAST(a.lane AS TEXT) END = c.name)",
+             AND CASE c.kind WHEN 'key' THEN CAST(a.lane AS TEXT) WHEN 'task' THEN a.task ELSE a.pool END = c.name)",
     ),
     (
         "a grant is counted for its pool, its task and its key",
-        "SELECT a.pool FROM attempts a WHERE a.permit_until IS NOT NULL AND CASE WHEN a.lane = 0 THEN 2 ELSE 3 END <> (
+        "SELECT a.pool FROM attempts a WHERE a.permit_until IS NOT NULL AND CASE WHEN a.lane = 0 THEN 3 ELSE 4 END <> (
            SELECT count(*) FROM calls c
-           WHERE (c.kind, c.name) IN (('pool', a.pool), ('task', a.task), ('key', CAST(a.lane AS TEXT))))",
+           WHERE (c.kind, c.name) IN (('pool', a.pool), ('tokens', a.pool), ('task', a.task), ('key', CAST(a.lane AS TEXT))))",
     ),
     (
         "a lane was served what its tenant's attempts count for",

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use forebay_core::attempt::{Outcome, Usage};
-use forebay_core::definition::{OnFailure, PoolLimits};
+use forebay_core::definition::{CountTokens, OnFailure, PoolLimits};
 use forebay_core::digest::Digest;
 use forebay_core::id::ClaimId;
 use forebay_core::job::Priority;
@@ -238,6 +238,7 @@ fn commit(store: &Arc<dyn Store>, claimed: &Claimed) -> StepCommit {
             usage: Some(Usage { input_tokens: 110, output_tokens: 100, ..Usage::default() }),
             provider_request_id: Some("req-1".to_owned()),
             provider_model: Some(MODEL.to_owned()),
+            count_tokens: CountTokens::Reserved,
             cooldown: None,
         },
         then: Then::Succeed {

@@ -6,9 +6,10 @@ mod report;
 use std::path::PathBuf;
 
 use clap::Args;
-use forebay_core::capacity::planner::{self, Attempt, Dimension, Fault, Load, Plan, Room, Tokens};
+use forebay_core::capacity::planner::{self, Attempt, Fault, Load, Plan, Room, Tokens};
 use forebay_core::capacity::ratio::Ratio;
 use forebay_core::time::Millis;
+use forebay_core::window::Dimension;
 
 use super::error::CliError;
 use super::exit::Exit;
@@ -90,7 +91,7 @@ struct LimitArgs {
     max_in_flight: Option<u64>,
     /// Tokens reserved by calls under way
     #[arg(long, value_name = "N", value_parser = count)]
-    tokens_in_flight: Option<u64>,
+    max_tokens_in_flight: Option<u64>,
 }
 
 impl LimitArgs {
@@ -102,8 +103,8 @@ impl LimitArgs {
             Dimension::TokensPerMinute => self.tokens_per_minute,
             Dimension::RequestsPerDay => self.requests_per_day,
             Dimension::TokensPerDay => self.tokens_per_day,
-            Dimension::MaxInFlight => self.max_in_flight,
-            Dimension::TokensInFlight => self.tokens_in_flight,
+            Dimension::InFlight => self.max_in_flight,
+            Dimension::TokensInFlight => self.max_tokens_in_flight,
         };
         Dimension::ALL.into_iter().filter_map(|dimension| Some((dimension, limit(dimension)?))).collect()
     }

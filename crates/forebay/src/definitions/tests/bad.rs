@@ -109,7 +109,7 @@ fn faults_inside_texts_have_their_place_in_the_text_or_in_its_file() {
 }
 
 /// A line of the base, what stands there instead, and all that is said about it.
-pub(crate) const CASES: [(&str, &str, &str); 77] = [
+pub(crate) const CASES: [(&str, &str, &str); 80] = [
     ("[providers.sim]", "[providers.sim", "line 3, column 15: not TOML: unclosed table, expected `]`"),
     ("total_ms = 30000", "total_ms = 30000\ntotal_ms = 30000", "line 8, column 1: not TOML: duplicate key"),
     (
@@ -216,10 +216,25 @@ pub(crate) const CASES: [(&str, &str, &str); 77] = [
         "pools.sim.requests_per_minute = 0 at line 11: a limit of 0 lets nothing through; leave it out for no limit",
     ),
     (
+        "requests_per_minute = 60",
+        "requests_per_minute = 60\nsafety_margin_percent = 60",
+        "pools.sim.safety_margin_percent = 60 at line 12: 60 is more than 50: lower the limits instead",
+    ),
+    (
+        "requests_per_minute = 60\ntokens_per_minute = 100000",
+        "max_in_flight = 4\nsafety_margin_percent = 5",
+        "pools.sim.safety_margin_percent = 5 at line 12: the pool has no limit per minute or day that a margin could be taken off",
+    ),
+    (
+        "requests_per_minute = 60",
+        "requests_per_minute = 60\npacing = \"fast\"",
+        "pools.sim.pacing = \"fast\" at line 12: there is no choice `fast`, expected `off` or `even`",
+    ),
+    (
         "tokens_per_minute = 100000",
         "tokens_per_minute = 400",
-        "tasks.invoice.max_output_tokens = 500 at line 42: an answer of up to 500 tokens would never start: pool `sim` has tokens_per_minute = 400\n\
-             tasks.chat.max_output_tokens = 400 at line 55: an answer of up to 400 tokens would never start: pool `sim` has tokens_per_minute = 400",
+        "tasks.invoice.max_output_tokens = 500 at line 42: an answer of up to 500 tokens would never start: pool `sim` takes at most 400 by tokens_per_minute\n\
+             tasks.chat.max_output_tokens = 400 at line 55: an answer of up to 400 tokens would never start: pool `sim` takes at most 400 by tokens_per_minute",
     ),
     (
         r#"provider_model = "sim-chat""#,

@@ -31,7 +31,7 @@ pub(super) use letter::{
     DeadLetter, DeadLetterBody, DeadLetterGroups, DeadLetterList, LetterResult, LettersBody, LettersChanged,
     ReplayBody, jobs_or_filter,
 };
-pub(super) use operate::{Pool, PoolList, PoolUse, Ready, Usage, UsageLine, UsageSums, day};
+pub(super) use operate::{Pool, PoolList, Ready, Usage, UsageLine, UsageSums, day};
 pub(super) use retention::Retention;
 pub(super) use review::{
     ClaimBody, DecisionBody, ReviewDecided, ReviewDetail, ReviewLine, ReviewList, ReviewStep, ReviewSummary,

@@ -1,6 +1,7 @@
-use forebay_core::definition::PoolLimits;
+use forebay_core::definition::{CountTokens, Pacing, PoolLimits};
 use forebay_core::money::Micros;
 use forebay_core::time::Timestamp;
+use forebay_core::window::{Dimension, Use};
 use forebay_store::record::UsageRow;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -44,30 +45,82 @@ pub(in crate::http) struct PoolLimitsDto {
     #[serde(skip_serializing_if = "Option::is_none")]
     requests_per_minute: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    input_tokens_per_minute: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_tokens_per_minute: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tokens_per_minute: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    requests_per_day: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens_per_day: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_in_flight: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens_in_flight: Option<u64>,
+    /// How many hundredths of the limits per minute and day are left unused.
+    safety_margin_percent: u8,
+    /// Whether calls are spread over the minute.
+    #[schema(value_type = String, example = "even")]
+    pacing: Pacing,
+    /// What a call counts with once it is over: what was reserved, or what it used.
+    #[schema(value_type = String, example = "reserved")]
+    count_tokens: CountTokens,
 }
 
 impl From<PoolLimits> for PoolLimitsDto {
     fn from(limits: PoolLimits) -> Self {
         Self {
             requests_per_minute: limits.requests_per_minute,
+            input_tokens_per_minute: limits.input_tokens_per_minute,
+            output_tokens_per_minute: limits.output_tokens_per_minute,
             tokens_per_minute: limits.tokens_per_minute,
+            requests_per_day: limits.requests_per_day,
+            tokens_per_day: limits.tokens_per_day,
             max_in_flight: limits.max_in_flight,
+            max_tokens_in_flight: limits.max_tokens_in_flight,
+            safety_margin_percent: limits.safety_margin_percent,
+            pacing: limits.pacing,
+            count_tokens: limits.count_tokens,
         }
     }
 }
 
-/// What counts against a pool's limits at the moment.
+/// What counts against a pool's limits at the moment: tokens as they were reserved, or as they were used where the pool
+/// counts them so.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct PoolUse {
-    /// In the last minute.
-    pub(in crate::http) requests: u64,
-    /// Reserved in the last minute.
-    pub(in crate::http) tokens: u64,
+    /// Calls of the last minute.
+    requests: u64,
+    /// Tokens sent in the last minute.
+    input_tokens: u64,
+    /// Tokens generated in the last minute.
+    output_tokens: u64,
+    /// Both of them.
+    tokens: u64,
+    /// Calls of the last 24 hours.
+    requests_per_day: u64,
+    /// Tokens of the last 24 hours.
+    tokens_per_day: u64,
     /// Calls under way.
-    pub(in crate::http) in_flight: u64,
+    in_flight: u64,
+    /// Tokens reserved for them.
+    tokens_in_flight: u64,
+}
+
+impl From<&Use> for PoolUse {
+    fn from(used: &Use) -> Self {
+        Self {
+            requests: used.of(Dimension::RequestsPerMinute),
+            input_tokens: used.of(Dimension::InputTokensPerMinute),
+            output_tokens: used.of(Dimension::OutputTokensPerMinute),
+            tokens: used.of(Dimension::TokensPerMinute),
+            requests_per_day: used.of(Dimension::RequestsPerDay),
+            tokens_per_day: used.of(Dimension::TokensPerDay),
+            in_flight: used.of(Dimension::InFlight),
+            tokens_in_flight: used.of(Dimension::TokensInFlight),
+        }
+    }
 }
 
 /// All pools of the active definitions, by name.

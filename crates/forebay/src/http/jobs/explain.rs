@@ -8,7 +8,7 @@ use forebay_core::id::JobId;
 use forebay_core::job::State as JobState;
 use forebay_core::money::Price;
 use forebay_core::time::{Millis, Timestamp};
-use forebay_core::window::{Full, Window};
+use forebay_core::window::{Dimension, Full, Span, Window};
 use forebay_store::record::{ProcessRecord, ProcessReport, Queue};
 
 use crate::http::api::Api;
@@ -132,12 +132,12 @@ impl Facts {
 
     /// A limit was lowered below what the call needs alone.
     fn too_large(&self, queue: &Queue) -> Option<Waiting> {
-        let tokens = self.reservation(queue).tokens();
-        let limit = self.limits?.rules_out(tokens)?;
-        let pool = &queue.pool.name;
+        let call = self.reservation(queue);
+        let (dimension, limit) = self.limits?.rules_out(&call)?;
+        let (tokens, pool, name) = (dimension.need(&call), &queue.pool.name, dimension.name());
         let detail = format!(
-            "The call may need {tokens} tokens, and by the active definitions pool `{pool}` takes {limit} in a minute. \
-             It goes on when the limit is raised; other jobs are not held up."
+            "The call may need {tokens} tokens, and by the active definitions pool `{pool}` never has room for more than \
+             {limit} ({name}). It goes on when the limit is raised; other jobs are not held up."
         );
         Some(waiting("pool_limit", detail, None))
     }
@@ -179,23 +179,31 @@ impl Facts {
 
     fn pool_limit(&self, queue: &Queue) -> Option<Waiting> {
         let full = self.full(queue).filter(|_| self.too_large(queue).is_none())?;
-        let pool = &queue.pool.name;
+        let (pool, name, used) = (&queue.pool.name, full.dimension.name(), &queue.pool.used);
         let detail = match full.until {
-            Some(until) => format!(
-                "Pool `{pool}` has used up {} for the last minute; room for this call is there at {until}.",
-                full.dimension.name()
+            Some(until) if full.is_paced => format!(
+                "Pool `{pool}` spreads its calls over the minute, and the last few seconds have had their part of {name}; \
+                 the next is this call's, or another's before it, at {until}."
+            ),
+            Some(until) => {
+                format!("Pool `{pool}` has used up {name}; room for this call is there at {until}.")
+            }
+            None if full.dimension == Dimension::TokensInFlight => format!(
+                "The calls under way in pool `{pool}` may need {} tokens together, and {name} has no room for the {} of this \
+                 one; one must end first.",
+                used.tokens_in_flight,
+                self.reservation(queue).tokens()
             ),
             None => format!(
-                "Pool `{pool}` has {} calls under way, as many as {} allows; one must end first.",
-                queue.pool.in_flight,
-                full.dimension.name()
+                "Pool `{pool}` has {} calls under way, as many as {name} allows; one must end first.",
+                used.in_flight
             ),
         };
         Some(waiting("pool_limit", detail, full.until))
     }
 
     fn full(&self, queue: &Queue) -> Option<Full> {
-        let mut window = Window::new(queue.pool.buckets.clone(), queue.pool.in_flight, self.now);
+        let mut window = Window::new(queue.pool.used.clone(), self.now);
         window.take(&self.reservation(queue), &self.limits?, self.now).err()
     }
 
@@ -236,20 +244,29 @@ impl Facts {
     /// How long the jobs ahead keep their tenant's share of the pool busy, if each call takes `duration`.
     fn queueing(&self, queue: &Queue, duration: Millis) -> Millis {
         let limits = self.limits.unwrap_or_default();
-        let tokens = self.reservation(queue).tokens().max(1);
-        let at_once = limits.max_in_flight.unwrap_or(u64::MAX).min(self.slots).max(1);
-        let by_calls = per_minute(duration).saturating_mul(at_once);
-        let by_tokens = limits.tokens_per_minute.map_or(u64::MAX, |limit| limit / tokens);
-        let rate = by_calls.min(limits.requests_per_minute.unwrap_or(u64::MAX)).min(by_tokens).max(1);
+        let call = self.reservation(queue);
         let turns = u128::from(queue.lanes.max(1)) * u128::from(queue.keys.max(1));
-        let millis = u128::from(queue.ahead) * turns * 60_000 / u128::from(rate);
-        Millis::new(i64::try_from(millis).unwrap_or(i64::MAX))
+        let calls = u128::from(queue.ahead) * turns;
+        let by_limit = |dimension: Dimension| {
+            let (span, limit) = (dimension.span()?, limits.of(dimension)?);
+            // What a day has left may go at once; a minute is spread, or over before it matters.
+            let left =
+                if span == Span::Day { limit.saturating_sub(queue.pool.used.of(dimension)) } else { 0 };
+            let needed = (calls * u128::from(dimension.need(&call))).saturating_sub(left.into());
+            Some(needed * millis(span.length()) / u128::from(limit))
+        };
+        let room = |dimension: Dimension| {
+            limits.of(dimension).map_or(u64::MAX, |limit| limit / dimension.need(&call).max(1))
+        };
+        let at_once = room(Dimension::InFlight).min(room(Dimension::TokensInFlight)).min(self.slots).max(1);
+        let by_calls = calls * millis(duration) / u128::from(at_once);
+        let longest = Dimension::ALL.into_iter().filter_map(by_limit).fold(by_calls, Ord::max);
+        Millis::new(i64::try_from(longest).unwrap_or(i64::MAX))
     }
 }
 
-/// How many calls of that duration one connection makes in a minute, at least one.
-fn per_minute(duration: Millis) -> u64 {
-    (60_000 / duration.get().max(1)).max(1).unsigned_abs()
+fn millis(duration: Millis) -> u128 {
+    u128::from(duration.get().unsigned_abs())
 }
 
 fn percentile(sorted: &[i64], percent: usize) -> Option<Millis> {

@@ -1,11 +1,12 @@
 use super::*;
+use forebay_core::definition::Pacing;
 use forebay_core::digest::Digest;
 use forebay_core::failure::FailureClass;
 use forebay_core::grant::Account;
 use forebay_core::id::ProcessId;
 use forebay_core::job::{Failure, Job, Priority};
 use forebay_core::money::Micros;
-use forebay_core::window::Bucket;
+use forebay_core::window::{Bucket, Use};
 use forebay_store::record::{JobRecord, JobUsage, PoolStatus, StepRecord};
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000);
@@ -78,10 +79,9 @@ fn queue(state: JobState) -> Queue {
         },
         pool: PoolStatus {
             name: "main".to_owned(),
-            in_flight: 0,
+            used: Use::default(),
             cooldown_until: None,
             cooldown_class: None,
-            buckets: vec![],
             waiting: 1,
         },
         tenant_in_flight: (0, None),
@@ -167,7 +167,7 @@ fn everything_that_binds_is_named() {
     queue.pool.cooldown_until = Some(at(20));
     queue.pool.cooldown_class = Some(FailureClass::RateLimited);
     queue.account = Account { limit: Some(Micros(999)), ..Account::default() };
-    queue.pool.in_flight = 2;
+    queue.pool.used.in_flight = 2;
     queue.tenant_in_flight = (2, Some(2));
     queue.key_in_flight = (5, Some(4));
     queue.task_in_flight = 7;
@@ -217,12 +217,53 @@ fn a_job_that_keeps_the_key_is_named() {
 #[test]
 fn a_minute_limit_says_when_there_is_room() {
     let mut queue = queue(JobState::Ready);
-    queue.pool.buckets = vec![Bucket { start: NOW, requests: 1, tokens: 500 }];
+    queue.pool.used.minute = vec![Bucket { start: NOW, requests: 1, input_tokens: 400, output_tokens: 100 }];
     let limits = Some(PoolLimits { tokens_per_minute: Some(1_200), ..PoolLimits::default() });
     let explanation = Facts { limits, ..facts() }.explain(&queue);
     assert_eq!(kinds(&explanation), ["pool_limit"]);
-    assert_eq!(explanation.waiting_for[0].until, Some(queue.pool.buckets[0].free_at()));
+    assert_eq!(explanation.waiting_for[0].until, Some(queue.pool.used.minute[0].free_at(Span::Minute)));
     assert!(explanation.waiting_for[0].detail.contains("tokens_per_minute"));
+}
+
+#[test]
+fn every_limit_of_a_pool_is_told_apart() {
+    let mut queue = queue(JobState::Ready);
+    let used = vec![Bucket { start: NOW, requests: 40, input_tokens: 400, output_tokens: 100 }];
+    queue.pool.used = Use { in_flight: 2, tokens_in_flight: 500, minute: used.clone(), day: used };
+    let told = |limits: PoolLimits| {
+        let mut reasons = Facts { limits: Some(limits), ..facts() }.explain(&queue).waiting_for;
+        assert_eq!(reasons.len(), 1, "{reasons:?}");
+        (reasons[0].until, reasons.remove(0).detail)
+    };
+    let (until, detail) = told(PoolLimits { requests_per_day: Some(40), ..PoolLimits::default() });
+    assert_eq!(until, Some(queue.pool.used.day[0].free_at(Span::Day)));
+    assert!(detail.starts_with("Pool `main` has used up requests_per_day; room"), "{detail}");
+    let (until, detail) = told(PoolLimits { max_tokens_in_flight: Some(1_400), ..PoolLimits::default() });
+    assert_eq!(until, None);
+    assert!(
+        detail.contains("may need 500 tokens together") && detail.contains("the 1000 of this one"),
+        "{detail}"
+    );
+    let paced = PoolLimits { requests_per_minute: Some(400), pacing: Pacing::Even, ..PoolLimits::default() };
+    let (until, detail) = told(paced);
+    assert_eq!(until, Some(NOW.after(Millis::new(5_250))));
+    assert!(detail.contains("spreads its calls over the minute"), "{detail}");
+}
+
+#[test]
+fn what_a_day_has_left_is_not_waited_for() {
+    let mut queue = queue(JobState::Ready);
+    queue.recent_durations = vec![2_000];
+    queue.ahead = 8;
+    let used = vec![Bucket { start: NOW, requests: 4, input_tokens: 0, output_tokens: 0 }];
+    queue.pool.used.day = used;
+    let eta = |limit| {
+        let limits = Some(PoolLimits { requests_per_day: Some(limit), ..PoolLimits::default() });
+        Facts { limits, ..facts() }.explain(&queue).eta.unwrap().p50
+    };
+    // Eight calls, four at a time.
+    assert_eq!(eta(100), at(4 + 2));
+    assert_eq!(eta(10), at(86_400 * 2 / 10 + 2), "two of the eight are beyond the day's ten");
 }
 
 #[test]

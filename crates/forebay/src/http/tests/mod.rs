@@ -27,7 +27,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
 use forebay_core::attempt::Outcome;
-use forebay_core::definition::PoolLimits;
+use forebay_core::definition::{CountTokens, PoolLimits};
 use forebay_core::id::ClaimId;
 use forebay_core::time::Millis;
 use forebay_store::blob::FsBlobs;
@@ -178,6 +178,7 @@ impl Bench {
             usage: None,
             provider_request_id: None,
             provider_model: None,
+            count_tokens: CountTokens::Reserved,
             cooldown: None,
         };
         let commit = StepCommit {

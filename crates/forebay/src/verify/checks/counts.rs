@@ -53,7 +53,7 @@ pub(super) fn check(world: &World<'_>, findings: &mut Findings) {
     permits(world, findings);
 }
 
-/// The calls of each pool, task and key.
+/// The calls of each pool, task and key, and the tokens of those of a pool.
 fn calls(world: &World<'_>, findings: &mut Findings) {
     let mut grants = HashMap::<(&str, String), i64>::new();
     for grant in &world.store.grants {
@@ -61,6 +61,7 @@ fn calls(world: &World<'_>, findings: &mut Findings) {
         for counted in [("pool", grant.pool.clone()), ("task", grant.task.clone())].into_iter().chain(key) {
             *grants.entry(counted).or_default() += 1;
         }
+        *grants.entry(("tokens", grant.pool.clone())).or_default() += grant.tokens;
     }
     let mut counters: HashMap<_, _> = grants.keys().map(|counted| (counted.clone(), 0)).collect();
     let rows = &world.store.calls;
@@ -72,7 +73,7 @@ fn calls(world: &World<'_>, findings: &mut Findings) {
             I::I30,
             About::STORE,
             in_flight == grants,
-            "the calls of a pool, a task or a key are counted",
+            "the calls of a pool, their tokens, and the calls of a task or a key are counted",
             || vec![format!("calls: {kind} {name} in_flight {in_flight}"), format!("grants: {grants}")],
         );
     }
@@ -140,7 +141,8 @@ mod tests {
         is_found(&broken(|case| case.tenant_mut(1).pending_jobs -= 1), "unfinished");
         is_found(&broken(|case| case.tenant_mut(1).in_flight += 1), "a tenant's calls");
         is_found(&broken(|case| case.store.calls[0].in_flight += 1), "the calls of a pool");
-        is_found(&broken(|case| drop(case.store.calls.pop())), "the calls of a pool, a task");
+        is_found(&broken(|case| case.store.calls[1].in_flight += 1), "the calls of a pool");
+        is_found(&broken(|case| drop(case.store.calls.pop())), "the calls of a pool, their tokens");
         is_found(&broken(|case| case.store.grants.clear()), "has its permit");
         let lost = broken(|case| case.store.events.retain(|event| event.job != case.waits));
         is_found(&lost, "sum over all states");

@@ -294,6 +294,7 @@ impl Case {
             pool: "main".to_owned(),
             task: "chat".to_owned(),
             lane: 0,
+            tokens: 60,
             lease_until: at + 30_000,
         });
         self.turn(id, "claimed", "RUNNING", None);
@@ -421,9 +422,17 @@ impl Case {
         let tenant =
             Tenant { id: 1, name, pending_jobs: pending, in_flight, budget_period, ..Tenant::default() };
         self.store.tenants = vec![Tenant { pending_jobs: pending, ..Tenant::default() }, tenant];
-        let calls =
-            |kind: &str, name: &str| Calls { kind: kind.to_owned(), name: name.to_owned(), in_flight };
-        self.store.calls = vec![calls("pool", "main"), calls("task", "chat")];
+        let tokens = self.store.grants.iter().map(|grant| grant.tokens).sum();
+        let calls = |kind: &str, name: &str, in_flight: i64| Calls {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            in_flight,
+        };
+        self.store.calls = vec![
+            calls("pool", "main", in_flight),
+            calls("task", "chat", in_flight),
+            calls("tokens", "main", tokens),
+        ];
         let attempts = &self.store.attempts;
         let sum = |of: fn(&Attempt) -> Option<i64>| attempts.iter().filter_map(of).sum::<i64>();
         let (spent, uncertain) = (sum(|a| a.cost_micros), sum(|a| a.uncertain_micros));
