@@ -10,6 +10,7 @@ use crate::digest::Digest;
 use crate::extract::{Policy, Schema};
 use crate::money::Price;
 use crate::prompt::Prompt;
+use crate::rate::Rate;
 use crate::retry::RetryPolicy;
 use crate::review::ReviewDefault;
 use crate::time::Millis;
@@ -27,6 +28,19 @@ pub struct Definitions {
     pub tasks: BTreeMap<String, Arc<Task>>,
     /// How long what has ended is kept.
     pub retention: Retention,
+    /// How fast jobs may be handed in.
+    pub submit_limits: SubmitLimits,
+}
+
+/// How fast jobs may be handed in; no limit where absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SubmitLimits {
+    /// By each tenant, over all its keys.
+    pub tenant: Option<Rate>,
+    /// With each key.
+    pub key: Option<Rate>,
+    /// For each `user` that a tenant names.
+    pub user: Option<Rate>,
 }
 
 /// How long what has ended is kept.

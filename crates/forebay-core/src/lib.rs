@@ -35,6 +35,7 @@ pub mod limits;
 pub mod money;
 pub mod plan;
 pub mod prompt;
+pub mod rate;
 pub mod request;
 pub mod retry;
 pub mod review;

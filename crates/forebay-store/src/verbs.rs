@@ -164,6 +164,9 @@ pub trait Retention: Send + Sync {
     /// Deletes idempotency keys that have outlived their job and have expired, at most so many.
     async fn delete_keys(&self, most: usize) -> Result<Deleted, StoreError>;
 
+    /// Forgets how fast jobs were handed in where it is by now as if none had been, at most so many; says of how many.
+    async fn forget_rates(&self, most: usize) -> Result<usize, StoreError>;
+
     /// Those of these blobs that no row refers to, in any order.
     async fn unreferenced(&self, blobs: Vec<Digest>) -> Result<Vec<Digest>, StoreError>;
 

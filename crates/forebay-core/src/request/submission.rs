@@ -38,6 +38,8 @@ pub struct Submission {
     pub correlation_id: Option<String>,
     /// The caller's own words, given back with the job.
     pub metadata: BTreeMap<String, String>,
+    /// Whom the caller acts for. It is counted by, and is no part of the job.
+    pub user: Option<String>,
     /// Which version of which document it is about.
     pub series: Option<Series>,
     /// The key of one job of a batch; a single job has its key in a header.
@@ -126,7 +128,7 @@ impl fmt::Display for TaskRef {
 }
 
 /// The members of a submission; a job of a batch has `idempotency_key` too.
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 14] = [
     "task",
     "input",
     "params",
@@ -139,6 +141,7 @@ const MEMBERS: [&str; 13] = [
     "correlation_id",
     "metadata",
     "series",
+    "user",
     "idempotency_key",
 ];
 
@@ -182,6 +185,7 @@ impl Submission {
         let correlation_id = members.key("correlation_id", KEY_CHARS);
         let metadata = take_metadata(&mut members);
         let series = take_series(&mut members);
+        let user = members.key("user", KEY_CHARS);
         let batch = known.contains(&"idempotency_key");
         let idempotency_key = if batch { take_key(&mut members) } else { None };
         members.refuse_rest(known);
@@ -196,6 +200,7 @@ impl Submission {
             correlation_id,
             metadata,
             series,
+            user,
             idempotency_key,
         })
     }

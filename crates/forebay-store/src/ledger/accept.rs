@@ -13,7 +13,7 @@ use super::columns::{Columns, int, split};
 use super::tally::Pending;
 use super::transaction::{KeyHolder, Tx};
 use super::values::params;
-use super::{Backend, Ledger, Needs, ordering, queue, save, sql};
+use super::{Backend, Ledger, Needs, ordering, queue, rates, save, sql};
 use crate::record::{AcceptRefused, Accepted, JobRecord, JobUsage, NewJob, NewStep, Work};
 use crate::{Accept, StoreError};
 
@@ -43,8 +43,13 @@ pub fn accept(tx: &Tx<'_>, job: &NewJob) -> Result<Answer, StoreError> {
     if let Some(refused) = refused(tx, job)? {
         return Ok(Err(refused));
     }
+    // Last: what is refused for another reason takes nothing out of a bucket.
+    let rates = match rates::take(tx, &job.rate_limits)? {
+        Ok(rates) => rates,
+        Err(too_fast) => return Ok(Err(AcceptRefused::TooFast(too_fast))),
+    };
     insert(tx, job)?;
-    Ok(Ok(Accepted { job_id: job.id, state: State::Ready, replayed: false }))
+    Ok(Ok(Accepted { job_id: job.id, state: State::Ready, replayed: false, rates }))
 }
 
 /// What the idempotency key stands for already.
@@ -64,7 +69,12 @@ fn stands_for(tx: &Tx<'_>, tenant: i64, key: &str, wanted: Digest) -> Result<Opt
     Ok(holder.map(|KeyHolder { job_id, digest, state, .. }| {
         if digest == wanted {
             // A key outlives its job; what is gone had ended.
-            Ok(Accepted { job_id, state: state.unwrap_or(State::Succeeded), replayed: true })
+            Ok(Accepted {
+                job_id,
+                state: state.unwrap_or(State::Succeeded),
+                replayed: true,
+                rates: Vec::new(),
+            })
         } else {
             Err(AcceptRefused::KeyReused { job_id })
         }

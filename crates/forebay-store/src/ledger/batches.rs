@@ -313,7 +313,7 @@ fn member(c: &mut Columns<'_>) -> Result<MemberRecord, StoreError> {
     let (position, job_id, replay_of) = (c.count()?, c.maybe_id()?, c.maybe_id()?);
     let (replayed, status, problem): (bool, u16, Option<String>) = (c.get()?, c.count()?, c.get()?);
     let outcome = match job_id {
-        Some(job_id) => Ok(Accepted { job_id, state: State::Ready, replayed }),
+        Some(job_id) => Ok(Accepted { job_id, state: State::Ready, replayed, rates: Vec::new() }),
         None => Err(MemberProblem { status, problem: problem.unwrap_or_default(), replay_of }),
     };
     Ok(MemberRecord { position, outcome, replay_of })

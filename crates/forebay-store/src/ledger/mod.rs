@@ -27,6 +27,7 @@ mod ordering;
 pub mod outbox;
 mod processes;
 mod queue;
+mod rates;
 mod replay;
 mod retention;
 mod reviews;

@@ -13,7 +13,7 @@ use super::columns::{Columns, int, limit};
 use super::statement::Statement;
 use super::transaction::Tx;
 use super::values::params;
-use super::{Backend, Ledger, Needs, sql};
+use super::{Backend, Ledger, Needs, rates, sql};
 use crate::record::{Deleted, Keep, Retained, Walked};
 use crate::{Retention, StoreError};
 
@@ -63,6 +63,10 @@ impl<B: Backend> Retention for Ledger<B> {
             noted(tx, Deleted { keys: keys as u64, ..Deleted::default() })
         })
         .await
+    }
+
+    async fn forget_rates(&self, most: usize) -> Result<usize, StoreError> {
+        self.write("forget_rates", Needs::nothing(), move |tx| rates::forget(tx, most)).await
     }
 
     async fn unreferenced(&self, blobs: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {

@@ -12,6 +12,7 @@ use forebay_core::time::Timestamp;
 use super::claim::PoolRow;
 use super::claim::marks::{Learned, Place, Remembered, SubLane};
 use super::columns::{Columns, job_record};
+use super::rates::Buckets;
 use super::settle::Open;
 use super::sql;
 use super::statement::Statement;
@@ -33,6 +34,7 @@ pub struct Tx<'c> {
     last_event: Cell<Option<i64>>,
     news: RefCell<News>,
     tally: RefCell<Tally>,
+    buckets: RefCell<Buckets>,
     known: RefCell<Known>,
     claimed: RefCell<Vec<InHand>>,
     /// The last of the pools that this transaction has taken, by name.
@@ -117,6 +119,7 @@ impl<'c> Tx<'c> {
             last_event: Cell::new(None),
             news: RefCell::default(),
             tally: RefCell::new(tally),
+            buckets: RefCell::default(),
             known: RefCell::new(known),
             claimed: RefCell::default(),
             pool: RefCell::new(pool),
@@ -355,8 +358,14 @@ impl<'c> Tx<'c> {
         note(&mut self.tally.borrow_mut())
     }
 
+    /// What was taken out of the buckets of those who hand jobs in.
+    pub(super) fn buckets<T>(&self, note: impl FnOnce(&mut Buckets) -> T) -> T {
+        note(&mut self.buckets.borrow_mut())
+    }
+
     /// Writes what was counted so far: before the commit, and before anybody reads a row that counts.
     pub fn write_tally(&self) -> Result<(), StoreError> {
+        self.buckets.take().write(self)?;
         self.tally.take().write(self)
     }
 

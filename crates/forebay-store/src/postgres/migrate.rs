@@ -18,6 +18,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!("postgres", 5, "batches"),
     migration!("postgres", 6, "reviews"),
     migration!("postgres", 7, "retention"),
+    migration!("postgres", 8, "submit_rates"),
 ];
 
 /// A process that was not heard of for so long, and has not signed off, counts as ended.

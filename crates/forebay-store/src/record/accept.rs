@@ -4,7 +4,7 @@ use forebay_core::id::{BatchId, JobId, KeyId};
 use forebay_core::job::{Priority, State};
 use forebay_core::time::{Millis, Timestamp};
 
-use super::Bytes;
+use super::{Bytes, RateLeft, RateLimit, RateLimited};
 
 /// A job that is to be accepted, with everything that is decided before the transaction.
 #[derive(Debug, Clone)]
@@ -59,6 +59,8 @@ pub struct NewJob {
     pub max_pending: u64,
     /// The most that the first call can cost, when the task refuses what the budget can't pay.
     pub refuse_above_budget: Option<forebay_core::money::Micros>,
+    /// How fast jobs like it may be handed in; each of them once.
+    pub rate_limits: Vec<RateLimit>,
 }
 
 /// A step that is planned and not run yet.
@@ -87,6 +89,8 @@ pub struct Accepted {
     pub state: State,
     /// Whether it had been accepted before under the same key.
     pub replayed: bool,
+    /// Where the limits are that it counted against; none for one that had been accepted before.
+    pub rates: Vec<RateLeft>,
 }
 
 /// Why a job was not accepted. Nothing was written.
@@ -107,6 +111,8 @@ pub enum AcceptRefused {
         /// How many it takes.
         limit: u64,
     },
+    /// Jobs are handed in faster than they may.
+    TooFast(RateLimited),
     /// The document is not, or no longer, the tenant's.
     NoDocument,
     /// There is no such tenant, or it is gone.

@@ -11,6 +11,7 @@ mod job;
 mod letter;
 mod log;
 mod process;
+mod rate;
 mod retention;
 mod review;
 mod revision;
@@ -38,6 +39,7 @@ pub use letter::{
 };
 pub use log::{Changed, EventPage, EventQuery, EventRecord, Place, Taken};
 pub use process::{Lead, ProcessRecord, ProcessReport};
+pub use rate::{RateLeft, RateLimit, RateLimited};
 pub use retention::{Deleted, Keep, Retained, Walked};
 pub use review::{
     Decided, DecidedQuery, DecidedReview, DecisionRecord, DueReview, HeldBy, NewDecision, NewReview,

@@ -18,6 +18,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!("sqlite", 5, "batches"),
     migration!("sqlite", 6, "reviews"),
     migration!("sqlite", 7, "retention"),
+    migration!("sqlite", 8, "submit_rates"),
 ];
 
 const CREATE_LIST: &str = "CREATE TABLE IF NOT EXISTS migrations (

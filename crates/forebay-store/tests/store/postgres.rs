@@ -10,6 +10,7 @@ mod link;
 mod order;
 mod processes;
 mod races;
+mod rates;
 mod snapshot;
 mod together;
 mod upgrades;

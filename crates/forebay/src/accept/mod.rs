@@ -4,6 +4,7 @@
 //! transaction in the store. Nothing is written before that, and nothing is undone after it.
 
 mod batch;
+mod rates;
 mod refused;
 mod replay;
 
@@ -86,9 +87,11 @@ async fn prepare(
     let step = first_step(task, pool, &submission, document_bytes)?;
     let price = active.definitions.models.get(&task.model.name).map_or(task.model.price, |model| model.price);
     let ceiling = Reservation::of(step.input_tokens, step.output_tokens, &price).micros;
+    let user = submission.user.clone();
     let job = new_job(app, caller, idempotency_key, &revision, task, submission, step).await?;
     let refuse_above_budget = (task.at_budget == AtBudget::Refuse).then_some(ceiling);
-    Ok(NewJob { refuse_above_budget, ..job })
+    let rate_limits = rates::limits(&active.definitions.submit_limits, caller, user.as_deref());
+    Ok(NewJob { refuse_above_budget, rate_limits, ..job })
 }
 
 /// The revision that the job runs by: the pinned one, else the active one.
@@ -263,6 +266,7 @@ async fn new_job(
         first_step,
         max_pending: app.settings.max_pending_jobs,
         refuse_above_budget: None,
+        rate_limits: Vec::new(),
     })
 }
 

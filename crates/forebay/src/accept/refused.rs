@@ -5,7 +5,7 @@ use forebay_core::job::State;
 use forebay_core::money::Micros;
 use forebay_core::request::{BatchFault, JsonFault, MemberCode, MemberFault, TaskRef};
 use forebay_store::StoreError;
-use forebay_store::record::{AcceptRefused, ReplayRefused};
+use forebay_store::record::{AcceptRefused, RateLimited, ReplayRefused};
 
 /// Why a job was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,12 @@ pub enum Refused {
         /// How many it takes.
         limit: u64,
     },
+    /// Jobs are handed in faster than they may.
+    #[error(
+        "more jobs are handed in than this {} may in a minute: wait as `Retry-After` says, and send fewer at a time",
+        .0.counted.name()
+    )]
+    TooFast(RateLimited),
     /// The budget can't pay for it.
     #[error("the tenant's budget has {} micro-units left, too little for the first call of this job", .left.0)]
     Budget {
@@ -106,6 +112,7 @@ impl From<AcceptRefused> for Refused {
             AcceptRefused::KeyReused { job_id } => Refused::KeyReused { job_id },
             AcceptRefused::TenantFull { limit } => Refused::TenantFull { limit },
             AcceptRefused::SystemFull { limit } => Refused::SystemFull { limit },
+            AcceptRefused::TooFast(limited) => Refused::TooFast(limited),
             AcceptRefused::Budget { left } => Refused::Budget { left },
             AcceptRefused::NoDocument => Refused::no_document(),
             AcceptRefused::NoTenant => Refused::NoTenant,

@@ -65,10 +65,12 @@ pub(super) async fn prepare_replay(
         correlation_id: source.job.correlation_id,
         metadata: metadata(source.job.metadata.as_deref())?,
         series: source.series.map(|(key, version)| Series { key, version: version.unsigned_abs() }),
+        user: None,
         idempotency_key: None,
     };
     let job = prepare(app, caller, None, submission).await?;
-    let job = NewJob { replay_of: Some(source.job.id), ..job };
+    // Whoever operates the installation is not the client that is out of hand.
+    let job = NewJob { replay_of: Some(source.job.id), rate_limits: Vec::new(), ..job };
     Ok(NewReplay { job, reason: wish.reason.clone(), again: wish.again, by: wish.by.clone() })
 }
 

@@ -28,7 +28,7 @@ pub struct Differences {
 /// One definition that is not the same in both.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// `providers`, `pools`, `models`, `policies`, `tasks` or `retention`.
+    /// `providers`, `pools`, `models`, `policies`, `tasks`, `retention` or `submit_limits`.
     pub section: String,
     /// What it is called.
     pub name: String,

@@ -7,7 +7,7 @@
 //! * `written`: the members as they stand in the text.
 //! * `source`: the text itself, and where each member stands in it.
 //! * `diff`: what is different between two texts.
-//! * `provider`, `model`, `policy`, `task`, `retention`: each section made ready, and what contradicts itself in it.
+//! * `provider`, `model`, `policy`, `task`, `retention`, `submit_limits`: each section made ready, and what contradicts itself in it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,6 +31,7 @@ mod provider;
 mod retention;
 mod retry;
 mod source;
+mod submit_limits;
 mod task;
 mod written;
 
@@ -93,6 +94,7 @@ pub fn load_with(
     let policies = policy::policies(&mut faults);
     let tasks = task::tasks(&mut faults, &models, &policies, files);
     let retention = retention::retention(&mut faults);
+    let submit_limits = submit_limits::submit_limits(&mut faults);
     providers.check_references(&mut faults, "pools", "provider", "provider");
     pools.check_references(&mut faults, "models", "pool", "pool");
     models.check_references(&mut faults, "tasks", "model", "model");
@@ -104,6 +106,7 @@ pub fn load_with(
         models: models.into_ready(),
         tasks: tasks.into_ready(),
         retention,
+        submit_limits,
     })
 }
 

@@ -15,7 +15,8 @@ use reader::Reader;
 mod reader;
 
 /// The sections that definitions have.
-const SECTIONS: [&str; 6] = ["providers", "pools", "models", "policies", "tasks", "retention"];
+const SECTIONS: [&str; 7] =
+    ["providers", "pools", "models", "policies", "tasks", "retention", "submit_limits"];
 
 /// Characters of a value that a message repeats.
 const VALUE_CHARS: usize = 60;

@@ -120,6 +120,15 @@ pub(super) struct Retention {
     pub(super) documents_ms: Option<u64>,
 }
 
+/// `[submit_limits]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SubmitLimits {
+    pub(super) tenant_per_minute: Option<u64>,
+    pub(super) key_per_minute: Option<u64>,
+    pub(super) user_per_minute: Option<u64>,
+}
+
 /// `[tasks.NAME.retry]`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use forebay_core::limits::LONG_POLL_SECONDS;
 use forebay_core::request::idempotency;
+use forebay_store::record::RateLeft;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue};
 
@@ -12,6 +13,8 @@ use super::problem::{Code, Problem};
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 pub(super) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -30,6 +33,25 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
     let value = single(headers, &IDEMPOTENCY_KEY)?;
     let key = value.map(|value| idempotency::from_header(value.as_bytes())).transpose();
     key.map_err(|fault| Problem::parameter("Idempotency-Key", fault.to_string()))
+}
+
+/// Says where limits are, as draft-ietf-httpapi-ratelimit-headers-10 writes it: how many jobs (`r`) would be taken in at once,
+/// and after how many seconds (`t`) it is as if none had been, or, where none would be, one is.
+pub(super) fn rate_limit(headers: &mut HeaderMap, rates: &[RateLeft]) {
+    if rates.is_empty() {
+        return;
+    }
+    let policy = |left: &RateLeft| format!("\"{}\";q={};w=60", left.counted.name(), left.rate.get());
+    let seconds = |left: &RateLeft| left.until.get().saturating_add(999) / 1_000;
+    let state = |left: &RateLeft| format!("\"{}\";r={};t={}", left.counted.name(), left.jobs, seconds(left));
+    for (name, items) in [
+        (RATE_LIMIT_POLICY, rates.iter().map(policy).collect::<Vec<_>>()),
+        (RATE_LIMIT, rates.iter().map(state).collect()),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(&items.join(", ")) {
+            headers.insert(name, value);
+        }
+    }
 }
 
 /// The cursor that a stream goes on from.

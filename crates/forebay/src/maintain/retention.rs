@@ -23,6 +23,8 @@ const SPAN: Duration = Duration::from_millis(20);
 /// Rows of jobs, batches, documents or keys that one transaction looks at.
 const LEAST_PAGE: usize = 8;
 const MOST_PAGE: usize = 512;
+/// Those whose rate of handing jobs in is forgotten at once.
+const RATES: usize = 10_000;
 /// Blobs that are looked at at once.
 const BLOBS: usize = 250;
 
@@ -131,6 +133,7 @@ impl Walk {
                 (if seen == self.page { Place::Documents } else { Place::Keys }, deleted)
             }
             Place::Keys => {
+                store.forget_rates(RATES).await?;
                 let deleted = store.delete_keys(self.page).await?;
                 let whole = usize::try_from(deleted.keys).is_ok_and(|keys| keys == self.page);
                 if !whole && self.rounds % SWEEP != 1 {

@@ -60,6 +60,8 @@ fn places_of_retention() -> Vec<(&'static str, Lead)> {
         ("delete_documents.after_commit", Lead::Submit),
         ("delete_keys.before_commit", Lead::Submit),
         ("delete_keys.after_commit", Lead::Submit),
+        ("forget_rates.before_commit", Lead::Submit),
+        ("forget_rates.after_commit", Lead::Submit),
     ]
 }
 

@@ -39,7 +39,8 @@ fn every_member_is_read() {
         "ordering_key": "supplier-7",
         "correlation_id": "order 4711",
         "metadata": {"order": "4711", "note": "two\nlines"},
-        "series": {"key": "inv-1", "version": 2}
+        "series": {"key": "inv-1", "version": 2},
+        "user": "ada"
     }));
     assert_eq!(submission.task, TaskRef { name: "invoice".to_owned(), revision: Some(3) });
     assert_eq!(submission.deadline, Some(When::At("2026-12-01T10:00:00Z".parse().unwrap())));
@@ -47,6 +48,7 @@ fn every_member_is_read() {
     assert_eq!(submission.priority, Priority::Low);
     assert_eq!(submission.metadata["note"], "two\nlines");
     assert_eq!(submission.series, Some(Series { key: "inv-1".to_owned(), version: 2 }));
+    assert_eq!(submission.user.as_deref(), Some("ada"));
     let now = Timestamp::from_millis(1_000);
     assert_eq!(submission.not_before.unwrap().seen_from(now), Timestamp::from_millis(2_500));
 }
@@ -150,7 +152,7 @@ fn limits_are_held_at_n_and_refused_at_n_and_one() {
     assert!(metadata(METADATA_MEMBERS + 1, 2, 1).is_err());
     assert!(metadata(1, METADATA_KEY_CHARS + 1, 1).is_err());
     assert!(metadata(1, 1, METADATA_VALUE_CHARS + 1).is_err());
-    for name in ["ordering_key", "correlation_id"] {
+    for name in ["ordering_key", "correlation_id", "user"] {
         assert!(Submission::parse(with(json!({name: "ü".repeat(KEY_CHARS)}))).is_ok());
         assert!(invalid(json!({name: "ü".repeat(KEY_CHARS + 1)})).contains("1 to 255 characters, not 256"));
         assert!(invalid(json!({name: "a\u{0}"})).contains("control characters"));
@@ -177,6 +179,7 @@ fn the_digest_covers_what_is_asked_and_not_how() {
         json!({"priority": "high"}),
         json!({"ordering_key": "k"}),
         json!({"correlation_id": "c"}),
+        json!({"user": "ada"}),
         json!({"metadata": {"a": "b"}}),
         json!({"params": {}}),
         json!({"input": {"messages": [{"role": "user", "content": "hi"}]}}),

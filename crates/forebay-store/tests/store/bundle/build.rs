@@ -65,6 +65,7 @@ impl Bundle {
             first_step: self.new_step(),
             max_pending: 100_000,
             refuse_above_budget: None,
+            rate_limits: Vec::new(),
         }
     }
 

@@ -23,7 +23,7 @@ pub async fn a_job_and_its_event_come_together(b: &Bundle) {
 /// I2, I9: a replay finds the first job as it is, whatever has become of it.
 pub async fn same_key_same_request_is_the_same_job(b: &Bundle) {
     let job = b.accept(b.keyed_job("order-1")).await;
-    let again = |state| Ok(Accepted { job_id: job, state, replayed: true });
+    let again = |state| Ok(Accepted { job_id: job, state, replayed: true, rates: Vec::new() });
     assert_eq!(b.submit(b.keyed_job("order-1")).await, again(State::Ready));
     let claimed = b.claim_one().await;
     assert_eq!(b.submit(b.keyed_job("order-1")).await, again(State::Running));
@@ -39,7 +39,7 @@ pub async fn a_key_tells_what_it_stands_for(b: &Bundle) {
     let keyed = b.keyed_job("order-1");
     let (key, digest) = (keyed.idempotency_key.clone().unwrap(), keyed.body_digest);
     let job = b.accept(keyed).await;
-    let known = Accepted { job_id: job, state: State::Ready, replayed: true };
+    let known = Accepted { job_id: job, state: State::Ready, replayed: true, rates: Vec::new() };
     let store = b.store();
     assert_eq!(store.accepted_before(b.alpha, key.clone(), digest).await.unwrap(), Some(Ok(known)));
     let other = Digest::of(b"other");
@@ -55,7 +55,10 @@ pub async fn a_replay_passes_no_admission(b: &Bundle) {
     b.allow(b.alpha, TenantSettings { max_pending_jobs: Some(1), ..TenantSettings::default() }).await;
     assert_eq!(b.submit(b.new_job()).await, Err(AcceptRefused::TenantFull { limit: 1 }));
     let replay = NewJob { max_pending: 0, refuse_above_budget: Some(Micros(9)), ..b.keyed_job("order-1") };
-    assert_eq!(b.submit(replay).await, Ok(Accepted { job_id: job, state: State::Ready, replayed: true }));
+    assert_eq!(
+        b.submit(replay).await,
+        Ok(Accepted { job_id: job, state: State::Ready, replayed: true, rates: Vec::new() })
+    );
 }
 
 pub async fn a_key_that_has_expired_stands_for_nothing(b: &Bundle) {
@@ -203,7 +206,7 @@ pub async fn a_caller_that_stops_waiting_does_not_undo_the_write(b: &Bundle) {
         () = std::future::ready(()) => {}
     }
     let again = b.submit(b.keyed_job("order-1")).await;
-    assert_eq!(again, Ok(Accepted { job_id: id, state: State::Ready, replayed: true }));
+    assert_eq!(again, Ok(Accepted { job_id: id, state: State::Ready, replayed: true, rates: Vec::new() }));
 }
 
 /// I32: what was asked for can be read back.

@@ -25,6 +25,7 @@ pub mod limits;
 pub mod log;
 pub mod ordering;
 pub mod processes;
+pub mod rates;
 pub mod retention;
 pub mod retry;
 pub mod reviews;
@@ -59,6 +60,15 @@ macro_rules! cases {
                 a_tenant_that_is_not_there_is_refused,
                 a_caller_that_stops_waiting_does_not_undo_the_write,
                 what_was_given_is_what_is_found,
+            }
+            rates {
+                a_bucket_is_emptied_and_fills_again,
+                what_is_refused_takes_nothing,
+                what_was_accepted_before_is_not_counted,
+                each_of_those_who_are_counted_has_a_bucket,
+                many_at_once_are_no_more,
+                without_limits_nothing_is_kept,
+                full_buckets_are_forgotten,
             }
             ordering {
                 one_at_a_time_in_accept_order,

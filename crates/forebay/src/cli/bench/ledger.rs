@@ -206,6 +206,7 @@ fn new_job(store: &Arc<dyn Store>, tenant: i64, idempotency_key: String) -> NewJ
         },
         max_pending: u64::MAX,
         refuse_above_budget: None,
+        rate_limits: Vec::new(),
     }
 }
 

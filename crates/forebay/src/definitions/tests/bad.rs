@@ -115,7 +115,7 @@ pub(crate) const CASES: [(&str, &str, &str); 80] = [
     (
         "[policies.checks]",
         "[policy.checks]",
-        "policy at line 30: there is no such section; sections are: providers, pools, models, policies, tasks, retention\n\
+        "policy at line 30: there is no such section; sections are: providers, pools, models, policies, tasks, retention, submit_limits\n\
              tasks.invoice.policy = \"checks\" at line 40: no policy of that name; the definitions have no policy at all",
     ),
     (

@@ -71,6 +71,7 @@ fn the_default_explains_every_member() {
         members::<written::Task>(),
         members::<written::Retry>(),
         members::<written::Retention>(),
+        members::<written::SubmitLimits>(),
     ]
     .concat();
     assert!(all.len() > 45, "{all:?}");

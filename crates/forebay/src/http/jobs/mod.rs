@@ -118,6 +118,8 @@ fn submit_doc() -> Doc {
         .gives::<dto::AcceptedJob>(202, "The job is committed")
         .with_header("Location", "Where the job is looked at")
         .with_header("Idempotent-Replayed", "`true` when the job had been accepted before under the same key")
+        .with_header("RateLimit-Policy", "The limits that the job counts against, where there are any")
+        .with_header("RateLimit", "How many jobs more (`r`) each of them takes in at once")
         .example(json!({
             "job_id": EXAMPLE_JOB, "state": "READY", "status_url": format!("/v1/jobs/{EXAMPLE_JOB}"),
         }))
@@ -132,6 +134,7 @@ fn submit_doc() -> Doc {
             Code::RequestTimeout,
             Code::IdempotencyKeyReused,
             Code::QuotaExceeded,
+            Code::RateLimited,
             Code::BudgetExhausted,
         ])
 }

@@ -10,7 +10,7 @@ use crate::http::api::Api;
 use crate::http::auth::Principal;
 use crate::http::body::Payload;
 use crate::http::dto::{AcceptedJob, job_url};
-use crate::http::headers::{IDEMPOTENT_REPLAYED, idempotency_key};
+use crate::http::headers::{IDEMPOTENT_REPLAYED, idempotency_key, rate_limit};
 use crate::http::params::NoParams;
 use crate::http::problem::Problem;
 
@@ -36,6 +36,7 @@ pub(super) fn answer(accepted: &Accepted) -> Response {
     if let Ok(location) = HeaderValue::from_str(&job_url(accepted.job_id)) {
         headers.insert(LOCATION, location);
     }
+    rate_limit(headers, &accepted.rates);
     if accepted.replayed {
         headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
     }
@@ -51,11 +52,12 @@ mod tests {
     #[test]
     fn a_replay_says_that_it_is_one() {
         let job_id = JobId::from_bytes([1; 16]);
-        let new = answer(&Accepted { job_id, state: JobState::Ready, replayed: false });
+        let new = answer(&Accepted { job_id, state: JobState::Ready, replayed: false, rates: Vec::new() });
         assert_eq!(new.status(), StatusCode::ACCEPTED);
         assert_eq!(new.headers()["location"], format!("/v1/jobs/{job_id}"));
         assert!(!new.headers().contains_key("idempotent-replayed"));
-        let replay = answer(&Accepted { job_id, state: JobState::Succeeded, replayed: true });
+        let replay =
+            answer(&Accepted { job_id, state: JobState::Succeeded, replayed: true, rates: Vec::new() });
         assert_eq!(replay.headers()["idempotent-replayed"], "true");
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn schema() -> Value {
             "ordering_key": key("Jobs of one tenant, task and key run one at a time, in accept order."),
             "correlation_id": key("Carried by every event of the job; the idempotency key where absent."),
             "metadata": metadata(),
+            "user": key("Whom the caller acts for: counted by where there is a limit for each, and no part of the job."),
             "series": {
                 "type": "object",
                 "description": "Which version of which document it is about.",

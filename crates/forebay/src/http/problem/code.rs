@@ -264,7 +264,7 @@ impl Code {
                 StatusCode::TOO_MANY_REQUESTS,
                 REQUESTS,
                 "Too many requests",
-                "The key or the tenant sends more requests than it may.",
+                "More jobs are handed in than the tenant, the key or the `user` of the request may in a minute.",
                 "Try again after the time in `Retry-After`.",
             ),
             Code::BudgetExhausted => row(

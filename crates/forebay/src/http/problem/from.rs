@@ -4,7 +4,7 @@ use forebay_core::request::fault::{MemberCode, MemberFault};
 use forebay_core::request::json::JsonFault;
 use forebay_core::time::Millis;
 use forebay_store::StoreError;
-use forebay_store::record::ReviewRefused;
+use forebay_store::record::{RateLimited, ReviewRefused};
 use tracing::error;
 
 use super::{Code, ErrorItem, Problem};
@@ -109,6 +109,9 @@ impl From<Refused> for Problem {
             }
             Refused::TenantFull { .. } => Problem::new(Code::QuotaExceeded, detail).retry_after(FULL_RETRY),
             Refused::SystemFull { .. } => Problem::new(Code::Overloaded, detail).retry_after(FULL_RETRY),
+            Refused::TooFast(RateLimited { retry_after, rates, .. }) => {
+                Problem::new(Code::RateLimited, detail).retry_after(retry_after).with_rates(rates)
+            }
             Refused::Budget { .. } => Problem::new(Code::BudgetExhausted, detail).retry_after(BUDGET_RETRY),
             Refused::NoTenant => Problem::new(Code::Unauthorized, detail),
             Refused::NoJob => Problem::not_found(),

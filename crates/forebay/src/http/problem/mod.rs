@@ -10,11 +10,13 @@ pub(super) mod pages;
 
 use axum::response::{IntoResponse, Response};
 use forebay_core::time::Millis;
+use forebay_store::record::RateLeft;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::headers::rate_limit;
 pub use code::{Code, Facts};
 
 /// The media type of problems.
@@ -34,6 +36,7 @@ struct Content {
     detail: String,
     errors: Vec<ErrorItem>,
     retry_after: Option<Millis>,
+    rates: Vec<RateLeft>,
 }
 
 /// One thing that is wrong with a request, and where.
@@ -80,6 +83,7 @@ impl Problem {
             detail: detail.into(),
             errors: Vec::new(),
             retry_after: None,
+            rates: Vec::new(),
         };
         Self(Box::new(content))
     }
@@ -112,6 +116,13 @@ impl Problem {
     #[must_use]
     pub fn retry_after(mut self, span: Millis) -> Self {
         self.0.retry_after = Some(span);
+        self
+    }
+
+    /// Says where the limits of handing jobs in are.
+    #[must_use]
+    pub fn with_rates(mut self, rates: Vec<RateLeft>) -> Self {
+        self.0.rates = rates;
         self
     }
 
@@ -169,6 +180,7 @@ impl Problem {
             headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(span)));
             headers.insert(RETRY_AFTER_MS, HeaderValue::from(span.get().max(1)));
         }
+        rate_limit(headers, &self.0.rates);
         // Every common client repeats 409 and 429 by itself; these are the ones where that can't help.
         if self.0.status == StatusCode::CONFLICT || self.0.code == Code::BudgetExhausted {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));

@@ -14,6 +14,7 @@ mod jobs;
 mod letters;
 mod limits;
 mod outer;
+mod rates;
 mod retention;
 mod reviews;
 mod revisions;

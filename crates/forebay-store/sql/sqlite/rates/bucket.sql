@@ -1,0 +1,1 @@
+SELECT full_at FROM submit_rates WHERE counted = ?1 AND who = ?2
