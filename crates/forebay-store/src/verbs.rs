@@ -342,7 +342,6 @@ pub trait Batches: Send + Sync {
     ) -> Result<Option<usize>, StoreError>;
 }
 
-/// Reviews that persons owe.
 /// Reviews that persons owe. Every verb but those of maintenance is bound to a tenant (I27).
 #[async_trait]
 pub trait Reviews: Send + Sync {

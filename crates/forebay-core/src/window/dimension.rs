@@ -146,16 +146,18 @@ impl PoolLimits {
         Some(u64::try_from(left).unwrap_or(limit).max(1))
     }
 
+    /// What is limited, and by how much.
+    pub fn limited(&self) -> impl Iterator<Item = (Dimension, u64)> {
+        Dimension::ALL.into_iter().filter_map(|dimension| Some((dimension, self.of(dimension)?)))
+    }
+
     /// Whether anything is limited over such a span.
     pub fn looks_back(&self, span: Span) -> bool {
-        Dimension::ALL.into_iter().any(|of| of.span() == Some(span) && self.of(of).is_some())
+        self.limited().any(|(of, _)| of.span() == Some(span))
     }
 
     /// The limit that such a call never fits below, however long it waits.
     pub fn rules_out(&self, call: &Reservation) -> Option<(Dimension, u64)> {
-        Dimension::ALL
-            .into_iter()
-            .filter_map(|of| Some((of, self.of(of)?)))
-            .find(|(of, limit)| of.need(call) > *limit)
+        self.limited().find(|(of, limit)| of.need(call) > *limit)
     }
 }

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use forebay_core::capacity::sizing::{self, Demand};
-use forebay_core::definition::{Pool, PoolLimits, Task};
+use forebay_core::definition::{Pool, Task};
 use forebay_core::time::{Millis, Timestamp};
-use forebay_core::window::Dimension;
 use forebay_store::record::{PoolDemand, ProcessRecord, Scope, WaitingJobs};
 
 use super::api::Api;
@@ -118,7 +117,7 @@ fn number_in(least: u64, most: u64) -> impl FnOnce(&str) -> Option<u64> {
 fn add(answer: &mut Scaling, pool: &Pool, task: Option<&Task>, found: PoolDemand, now: Timestamp) {
     let drain = Millis::new(answer.drain_ms);
     let demand = demand(task, &found, now.after(drain));
-    let sizing = sizing::size(&demand, &limits(&pool.limits), drain);
+    let sizing = sizing::size(&demand, &pool.limits.limited().collect::<Vec<_>>(), drain);
     let waited =
         found.waiting.iter().map(|kind| now.since(kind.since).get() as f64 / 1_000.0).reduce(f64::max);
     answer.calls = answer.calls.saturating_add(sizing.calls);
@@ -167,11 +166,6 @@ fn runnable(waiting: &[WaitingJobs]) -> u64 {
         of_tenants.entry(kind.tenant).or_insert((0, room)).0 += kind.jobs;
     }
     of_tenants.values().map(|(jobs, room)| jobs.min(room)).sum()
-}
-
-/// A pool's limits, as the planner knows them.
-fn limits(limits: &PoolLimits) -> Vec<(Dimension, u64)> {
-    Dimension::ALL.into_iter().filter_map(|dimension| Some((dimension, limits.of(dimension)?))).collect()
 }
 
 /// The slots of the smallest of the workers that would take such jobs.

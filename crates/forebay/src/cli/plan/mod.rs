@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use forebay_core::capacity::planner::{self, Attempt, Fault, Load, Plan, Room, Tokens};
 use forebay_core::capacity::ratio::Ratio;
+use forebay_core::definition::PoolLimits;
 use forebay_core::time::Millis;
 use forebay_core::window::Dimension;
 
@@ -96,17 +97,18 @@ struct LimitArgs {
 
 impl LimitArgs {
     fn given(&self) -> Vec<(Dimension, u64)> {
-        let limit = |dimension| match dimension {
-            Dimension::RequestsPerMinute => self.requests_per_minute,
-            Dimension::InputTokensPerMinute => self.input_tokens_per_minute,
-            Dimension::OutputTokensPerMinute => self.output_tokens_per_minute,
-            Dimension::TokensPerMinute => self.tokens_per_minute,
-            Dimension::RequestsPerDay => self.requests_per_day,
-            Dimension::TokensPerDay => self.tokens_per_day,
-            Dimension::InFlight => self.max_in_flight,
-            Dimension::TokensInFlight => self.max_tokens_in_flight,
+        let limits = PoolLimits {
+            requests_per_minute: self.requests_per_minute,
+            input_tokens_per_minute: self.input_tokens_per_minute,
+            output_tokens_per_minute: self.output_tokens_per_minute,
+            tokens_per_minute: self.tokens_per_minute,
+            requests_per_day: self.requests_per_day,
+            tokens_per_day: self.tokens_per_day,
+            max_in_flight: self.max_in_flight,
+            max_tokens_in_flight: self.max_tokens_in_flight,
+            ..PoolLimits::default()
         };
-        Dimension::ALL.into_iter().filter_map(|dimension| Some((dimension, limit(dimension)?))).collect()
+        limits.limited().collect()
     }
 }
 
